@@ -1,0 +1,11 @@
+// Runs before every command, on whatever Node is found: says what to do if it is too old, instead of failing strangely.
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 24 || (major === 24 && minor < 16)) {
+  console.error(`Pawl needs Node 24.16 or newer and this is ${process.versions.node}.
+The right one comes with the project's own packages; it is missing, perhaps because install scripts were switched off.
+Nothing was run. To bring it:
+
+  npm rebuild node
+`)
+  process.exit(1)
+}

@@ -1,0 +1,37 @@
+// What a thrown thing means. fail() and an uncaught wait say it themselves; a step whose fate is unknown makes the call unknown;
+// everything else is internal: the operator's log gets the causes, everyone else one fixed sentence (VAL-4).
+
+import type { Invocation } from '../engine/engine.ts'
+import { isInfrastructure, PawlError } from '../kernel/errors.ts'
+import { failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
+import { WaitError } from '../wait/resolution.ts'
+import type { CallHost } from './host.ts'
+
+export function settleThrown(error: unknown, invocation: Invocation, host: CallHost): Outcome {
+  // Losing the store, the lease or the runtime is no outcome of the tool: the engine deals with it.
+  if (isInfrastructure(error)) throw error
+  if (error instanceof ToolFailure) return { status: 'failure', failure: error.failure }
+  if (error instanceof WaitError) return error.outcome
+  if (error instanceof PawlError && error.code === 'step_unknown') return unknownStep(error)
+  const { uid, position, tool } = invocation.request
+  host.logger.error('A tool threw', { tool, callId: position.id, call: uid, attempt: invocation.attempt, causes: causes(error) })
+  const code = error instanceof PawlError ? error.code : 'internal_error'
+  return failure({ class: 'internal', code, message: internalErrorMessage })
+}
+
+function unknownStep(error: PawlError): Outcome {
+  const { step, startedAt } = error.details as { step: string; startedAt: number }
+  const message = `The worker stopped during step '${step}', which must not run twice, so it is not known whether it took effect. Check before asking for it again.`
+  return { status: 'unknown', unknown: { message, startedAt, evidence: { step } } }
+}
+
+/** The chain of causes for the operator, each once. */
+function causes(error: unknown): string[] {
+  const seen = new Set<unknown>()
+  const texts: string[] = []
+  for (let cause = error; cause !== undefined && !seen.has(cause) && texts.length < 16; cause = (cause as Error)?.cause) {
+    seen.add(cause)
+    texts.push(cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause))
+  }
+  return texts
+}

@@ -1,0 +1,111 @@
+// THE ENGINE SEAM: who remembers and wakes. The pipeline in call/ is written once against this page; the local engine (on
+// any store) and Restate implement it. docs/decisions/0002 says why it has this shape.
+//
+// An invocation is one call on its way: it has a place (its position), content (its hash), and a journal of its own. `drive` is the
+// pipeline: the engine runs it, and runs it again after a crash, on whatever worker holds the invocation then. All that drive
+// does to the outside goes through the invocation, whose verbs are of one kind: give back what is recorded under the key, or
+// do it and record it. Steps are leaves: nothing recorded may be used inside one.
+
+import type { Outcome } from '../kernel/outcome.ts'
+import type { CallPosition, CallRequest, Interruption, Resolution } from '../journal/call-state.ts'
+import type { AttachmentRecord } from '../store/store.ts'
+
+export interface StepSpec {
+  /** Its name within the invocation. The invocation itself is part of the key, so siblings never meet. */
+  readonly key: string
+  /** Recorded form of the declared input. Another input under a recorded key is replay_mismatch. */
+  readonly input: string | null
+  /** Make the start durable first; found started and not ended, it throws step_unknown instead of running. */
+  readonly once: boolean
+}
+
+/** How a step ended: recorded form of its value, or of its error. */
+export type StepEnd = { readonly done: string } | { readonly failed: string }
+
+export interface WaitSpec {
+  readonly name: string
+  readonly deadlineMs: number
+}
+
+export interface Wait {
+  readonly id: string
+  readonly name: string
+  /** The secret that answers it. */
+  readonly key: string
+  /** An instant. */
+  readonly deadline: number
+}
+
+export interface Invocation {
+  readonly request: CallRequest
+  /** Aborts when this execution no longer counts. */
+  readonly signal: AbortSignal
+  /** The arguments, once accepted: a later execution uses the recorded ones. */
+  readonly args: string | null
+  /** Set when an earlier worker died after it had begun the body. */
+  readonly interrupted: Interruption | null
+  /** Set when a parked invocation has its answer: drive lands it instead of running the body. */
+  readonly landed: Resolution | null
+  /** How many executions of the body have begun. */
+  readonly attempt: number
+
+  /** Records the accepted arguments. */
+  accept(args: string): Promise<void>
+  /** Records that an execution of the body begins. With `durable` it is on disk before this resolves. */
+  begin(how: { durable: boolean }): Promise<void>
+  /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
+  run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
+  /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
+  wait(spec: WaitSpec): Promise<Wait>
+  /** The answer, whenever it comes; the deadline is an answer too. */
+  answer(wait: Wait): Promise<Resolution>
+  /** Sleeps until an instant recorded at the first call. */
+  sleep(key: string, ms: number): Promise<void>
+  /** A recorded instant. */
+  now(key: string): Promise<number>
+  /** Bytes that every execution of this invocation gets again, and nobody can guess: HMAC of the host's secret. */
+  derive(purpose: string): Uint8Array
+  /** Keeps bytes; durable no later than the next thing recorded. */
+  attach(attachment: AttachmentRecord): void
+  attachment(id: string): Promise<AttachmentRecord | undefined>
+}
+
+/** The pipeline's answer: the outcome to settle with, or the wait to park on. */
+export type Driven = ToSettle | { readonly park: Wait }
+export type ToSettle = { readonly settle: Outcome }
+
+export type Drive = (invocation: Invocation) => Promise<Driven>
+
+export interface Asked {
+  readonly position: CallPosition
+  readonly principal: string | null
+  readonly tool: string
+  readonly input: string
+  readonly hash: string
+}
+
+export interface Settled {
+  readonly request: CallRequest
+  readonly attempts: number
+  readonly outcome: Outcome
+}
+
+export type Started =
+  /** On its way, or already there: the same call asked again gets the same answer. */
+  | { readonly as: 'accepted'; readonly uid: string; readonly settled: Promise<Settled> }
+  /** Something else is on record at this position. */
+  | { readonly as: 'conflict'; readonly recorded: { readonly tool: string; readonly input: string } }
+
+export type ResolveAnswer =
+  | { readonly answer: 'accepted' }
+  | { readonly answer: 'already_resolved'; readonly terminal: Resolution }
+  /** Wrong, foreign, expired and unknown keys look the same. */
+  | { readonly answer: 'unknown_or_revoked' }
+
+export interface Engine {
+  /** Starts the call at this position, or joins the one that is there. */
+  start(asked: Asked): Promise<Started>
+  resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
+  /** Takes no more work, lets bodies finish for a while, hands the rest back. */
+  close(graceMs: number): Promise<void>
+}

@@ -1,0 +1,332 @@
+// The local engine: this process remembers on a store and wakes by itself. It starts calls, takes over calls whose worker
+// died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
+
+import { isInfrastructure, PawlError } from '../../kernel/errors.ts'
+import { frame, type Ids } from '../../kernel/id.ts'
+import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { decode, recorded } from '../../kernel/value.ts'
+import type { CallPosition, CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
+import { eventOf } from '../../journal/event.ts'
+import type { Hint, Store } from '../../store/store.ts'
+import type { Logger } from '../../tool/context.ts'
+import { hashKey, looksLikeKey } from '../../wait/key.ts'
+import { decodeResolution, encodeResolution, kindOf } from '../../wait/resolution.ts'
+import type { Asked, Drive, Engine, ResolveAnswer, Settled, Started } from '../engine.ts'
+import { LocalInvocation } from './invocation.ts'
+import { Lease } from './lease.ts'
+import { Timers, Waiters } from './wake.ts'
+
+export interface Host {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly secret: Uint8Array
+  readonly logger: Logger
+  readonly lease: Lease
+  readonly timers: Timers
+  readonly waiters: Waiters
+}
+
+export interface LocalEngineOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly secret: Uint8Array
+  readonly logger: Logger
+  readonly leaseMs: number
+  /** The tools this worker can run: it claims no others. */
+  readonly tools: readonly string[]
+  readonly drive: Drive
+}
+
+/** A call somebody here runs or waits for. */
+interface Live {
+  readonly uid: string
+  readonly position: CallPosition
+  readonly hash: string
+  readonly promise: Promise<Settled>
+  readonly resolve: (settled: Settled) => void
+  readonly reject: (error: unknown) => void
+  /** While this worker holds it. */
+  invocation: LocalInvocation | null
+}
+
+const claimPage = 64
+const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
+
+export class LocalEngine implements Engine {
+  readonly #host: Host
+  readonly #drive: Drive
+  readonly #tools: readonly string[]
+  /** By place. A start that still asks the store stands here too, so that two starts of one call are one. */
+  readonly #live = new Map<string, Live | Promise<Live>>()
+  readonly #byUid = new Map<string, Live>()
+  readonly #stopListening: () => void
+  #sweeping: Promise<void> | null = null
+  #sweepAgain = false
+  #closing = false
+
+  private constructor(options: LocalEngineOptions) {
+    const { store, clock, ids, secret, logger } = options
+    this.#drive = options.drive
+    this.#tools = options.tools
+    const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
+    const expire = async (wait: WaitRecord): Promise<void> => void (await this.#answer(wait, { timeout: true }))
+    this.#host = { store, clock, ids, secret, logger, lease, waiters: new Waiters(store), timers: new Timers({ store, clock, expire }) }
+    this.#stopListening = store.onHint((hint) => this.#hinted(hint))
+  }
+
+  /** Opens for work: takes the lease, then takes over what dead workers left. */
+  static async open(options: LocalEngineOptions): Promise<LocalEngine> {
+    const engine = new LocalEngine(options)
+    await engine.#host.lease.renew()
+    engine.#host.lease.keep(() => engine.#sweep())
+    await engine.#sweep()
+    await engine.#host.timers.sweep()
+    return engine
+  }
+
+  async start(asked: Asked): Promise<Started> {
+    if (this.#closing) throw new PawlError('runtime_closed')
+    const place = placeOf(asked.position)
+    const existing = this.#live.get(place)
+    if (existing) return this.#joined(await existing, asked)
+    const opening = this.#open(asked, place)
+    if (opening instanceof Promise) {
+      this.#live.set(place, opening)
+      opening.catch(() => this.#live.delete(place))
+    }
+    return this.#joined(await opening, asked)
+  }
+
+  async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
+    if (this.#closing) throw new PawlError('runtime_closed')
+    if (!looksLikeKey(key)) return { answer: 'unknown_or_revoked' }
+    const wait = await this.#host.store.waitByKeyHash(hashKey(key))
+    if (!wait) return { answer: 'unknown_or_revoked' }
+    // Past the deadline the clock was first, even if its timer has not fired yet.
+    const late = this.#host.clock.now() >= wait.deadline && wait.resolution === null
+    const first = await this.#answer(wait, late ? { timeout: true } : resolution)
+    return first && !late ? { answer: 'accepted' } : { answer: 'already_resolved', terminal: await this.#terminal(wait.id) }
+  }
+
+  async close(graceMs: number): Promise<void> {
+    if (this.#closing) return
+    this.#closing = true
+    const { lease, timers, clock, store } = this.#host
+    this.#stopListening()
+    timers.stop()
+    await this.#sweeping
+    await this.#finishing(graceMs, clock)
+    const over = new PawlError('runtime_closed')
+    const held = [...this.#byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
+    for (const invocation of held) invocation.end(over)
+    await Promise.allSettled(held.map((invocation) => invocation.handBack()))
+    for (const live of this.#byUid.values()) live.reject(over)
+    lease.stop()
+    await store.leave(lease.worker)
+  }
+
+  /** Waits for bodies that do something; those that only wait are let go at once. */
+  async #finishing(graceMs: number, clock: Clock): Promise<void> {
+    const busy = [...this.#byUid.values()].filter((live) => live.invocation && !live.invocation.idle)
+    if (busy.length === 0) return
+    let callOff = (): void => {}
+    const patience = new Promise<void>((resolve) => void (callOff = clock.timer(graceMs, resolve)))
+    await Promise.race([Promise.allSettled(busy.map((live) => live.promise)), patience])
+    callOff()
+  }
+
+  /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
+  #open(asked: Asked, place: string): Live | Promise<Live> {
+    const found = this.#host.store.callAt(asked.position)
+    const go = (record: CallRecord | undefined): Live => {
+      const live = record ? this.#watch(record) : this.#begin(asked)
+      // A settled call is answered from its record; only open ones stay in memory.
+      if (record?.state === 'settled') this.#live.delete(place)
+      else this.#live.set(place, live)
+      return live
+    }
+    return found instanceof Promise ? found.then(go) : go(found)
+  }
+
+  #joined(live: Live, asked: Asked): Started | Promise<Started> {
+    if (live.hash === asked.hash) return { as: 'accepted', uid: live.uid, settled: live.promise }
+    return (async () => {
+      const record = await this.#host.store.callAt(live.position)
+      const { tool, input } = record ?? (live.invocation as LocalInvocation).request
+      return { as: 'conflict', recorded: { tool, input } }
+    })()
+  }
+
+  #begin(asked: Asked): Live {
+    const { ids, clock, lease } = this.#host
+    const record: CallRecord = {
+      ...asked,
+      uid: ids.next(),
+      createdAt: clock.now(),
+      state: 'received',
+      args: null,
+      attempt: 0,
+      startedAt: null,
+      wait: null,
+      outcome: null,
+      settledAt: null,
+      fence: 1,
+      owner: lease.worker,
+    }
+    const live = this.#newLive(record)
+    const invocation = new LocalInvocation(this.#host, record, { steps: [], waits: [], landed: null })
+    invocation.insert()
+    void this.#run(live, invocation)
+    return live
+  }
+
+  #newLive(record: CallRecord): Live {
+    const { promise, resolve, reject } = Promise.withResolvers<Settled>()
+    promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
+    const { uid, position, hash } = record
+    const live: Live = { uid, position, hash, promise, resolve, reject, invocation: null }
+    this.#byUid.set(uid, live)
+    return live
+  }
+
+  /** Waits for a call that is on record. */
+  #watch(record: CallRecord): Live {
+    const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
+    if (record.state === 'settled') this.#ended(live, record, record.attempt, decode(record.outcome as string) as unknown as Outcome)
+    return live
+  }
+
+  #ended(live: Live, request: CallRecord, attempts: number, outcome: Outcome): void {
+    live.invocation = null
+    this.#byUid.delete(live.uid)
+    const place = placeOf(live.position)
+    if (this.#live.get(place) === live) this.#live.delete(place)
+    live.resolve({ request, attempts, outcome })
+  }
+
+  /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
+  async #run(live: Live, first: LocalInvocation): Promise<void> {
+    let invocation = first
+    live.invocation = invocation
+    try {
+      for (;;) {
+        const driven = await this.#driven(invocation)
+        if ('settle' in driven) {
+          const outcome = recorded(driven.settle) as unknown as Outcome
+          if (!(await invocation.settle(outcome))) return await this.#lost(live)
+          return this.#ended(live, invocation.request, invocation.attempt, outcome)
+        }
+        const parked = await invocation.park(driven.park)
+        if (parked === 'parked') return void (live.invocation = null)
+        if (parked === 'lost') return await this.#lost(live)
+        // Its answer came before it could park: land it here and now.
+        const request = { ...invocation.request, args: invocation.args, attempt: invocation.attempt, state: 'queued' as const }
+        invocation = new LocalInvocation(this.#host, request, { steps: [], waits: [], landed: await this.#terminal(driven.park.id) })
+        live.invocation = invocation
+      }
+    } catch (error) {
+      if (error instanceof PawlError && error.code === 'lease_lost') return this.#lost(live)
+      this.#byUid.delete(live.uid)
+      this.#live.delete(placeOf(live.position))
+      live.reject(error)
+    }
+  }
+
+  /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
+  async #driven(invocation: LocalInvocation): ReturnType<Drive> {
+    try {
+      return await this.#drive(invocation)
+    } catch (error) {
+      if (isInfrastructure(error)) throw error
+      this.#host.logger.error('The pipeline threw', { call: invocation.request.uid, error })
+      return { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) }
+    }
+  }
+
+  /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
+  async #lost(live: Live): Promise<void> {
+    live.invocation = null
+    const record = await this.#host.store.callAt(live.position)
+    if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
+    if (record.hash !== live.hash) {
+      const message = `Another call with id '${live.position.id}' was recorded first`
+      return this.#ended(live, record, 0, failure({ class: 'invalid_request', code: 'call_conflict', message }))
+    }
+    if (record.uid === live.uid) return void this.#watch(record)
+    this.#byUid.delete(live.uid)
+    const other = this.#watch(record)
+    other.promise.then(live.resolve, live.reject)
+  }
+
+  /** First writer wins: true if this answer was it. Whoever stands in the wait hears of it either way. */
+  async #answer(wait: WaitRecord, resolution: Resolution): Promise<boolean> {
+    const { store, clock, waiters } = this.#host
+    const call = await store.call(wait.call)
+    if (!call) return false
+    const event = eventOf({ tenant: call.position.tenant, session: call.position.session, call: call.uid })
+    const committed = await store.commit({
+      guards: [{ kind: 'open', wait: wait.id }],
+      resolveWait: { id: wait.id, resolution: encodeResolution(resolution) },
+      events: [event('wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })],
+    })
+    if (committed.ok) waiters.deliver(wait.id, await this.#terminal(wait.id))
+    return committed.ok
+  }
+
+  async #terminal(wait: string): Promise<Resolution> {
+    const record = await this.#host.store.wait(wait)
+    return decodeResolution((record as WaitRecord).resolution as string)
+  }
+
+  #hinted(hint: Hint): void {
+    if (this.#closing) return
+    if (hint.wakes || hint.outside) this.#sweep().catch((error: unknown) => this.#host.logger.warn('Looking for work failed', { error }))
+    if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#host.logger.warn('Looking at the store failed', { error }))
+  }
+
+  /** Another process wrote: it may have settled what we watch, answered what we wait for, or set a sooner deadline. */
+  async #lookOutside(): Promise<void> {
+    const { store, waiters, timers } = this.#host
+    await waiters.lookAtAll()
+    for (const live of this.#byUid.values()) {
+      if (live.invocation) continue
+      const record = await store.call(live.uid)
+      if (record?.state === 'settled') this.#watch(record)
+    }
+    const next = await store.nextDeadline()
+    if (next !== undefined) timers.soon(next)
+  }
+
+  /** Claims what wants a worker and has none. One sweep at a time; a hint during one makes another. */
+  #sweep(): Promise<void> {
+    this.#sweepAgain = true
+    this.#sweeping ??= (async () => {
+      try {
+        while (this.#sweepAgain && !this.#closing) {
+          this.#sweepAgain = false
+          const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools, claimPage)
+          await Promise.all(claimed.map((record) => this.#adopt(record)))
+          if (claimed.length === claimPage) this.#sweepAgain = true
+        }
+      } finally {
+        this.#sweeping = null
+      }
+    })()
+    return this.#sweeping
+  }
+
+  /** Goes on with a claimed call from what is on record. */
+  async #adopt(record: CallRecord): Promise<void> {
+    const { store } = this.#host
+    const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
+    const place = placeOf(record.position)
+    if (!this.#live.has(place)) this.#live.set(place, live)
+    const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
+    const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
+    const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
+    void this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
+  }
+}

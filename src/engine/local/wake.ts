@@ -1,0 +1,105 @@
+// What wakes a waiting call on this worker: an answer, or the clock. One sleeper serves all deadlines, and a wait costs a map
+// entry only while a body stands in it.
+
+import { PawlError } from '../../kernel/errors.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
+import type { Store } from '../../store/store.ts'
+import { decodeResolution } from '../../wait/resolution.ts'
+
+/** Bodies that stand in `await later.value`. */
+export class Waiters {
+  readonly #store: Store
+  readonly #waiting = new Map<string, Set<(resolution: Resolution) => void>>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async answer(wait: string, signal: AbortSignal): Promise<Resolution> {
+    return new Promise<Resolution>((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as Error)
+      const waiting = this.#waiting.get(wait) ?? new Set()
+      this.#waiting.set(wait, waiting)
+      const forget = (): void => {
+        signal.removeEventListener('abort', aborted)
+        waiting.delete(deliver)
+        if (waiting.size === 0) this.#waiting.delete(wait)
+      }
+      const deliver = (resolution: Resolution): void => {
+        forget()
+        resolve(resolution)
+      }
+      const aborted = (): void => {
+        forget()
+        reject(signal.reason as Error)
+      }
+      waiting.add(deliver)
+      signal.addEventListener('abort', aborted, { once: true })
+      // It listens first and looks second, so an answer that comes in between is not missed.
+      this.#look(wait).catch((error: unknown) => {
+        forget()
+        reject(error as Error)
+      })
+    })
+  }
+
+  deliver(wait: string, resolution: Resolution): void {
+    for (const deliver of this.#waiting.get(wait) ?? []) deliver(resolution)
+  }
+
+  /** Another process may have answered any of them. */
+  async lookAtAll(): Promise<void> {
+    await Promise.all([...this.#waiting.keys()].map((wait) => this.#look(wait)))
+  }
+
+  async #look(wait: string): Promise<void> {
+    const record = await this.#store.wait(wait)
+    if (!record) throw new PawlError('store_unavailable', 'A wait is no longer on record.')
+    if (record.resolution !== null) this.deliver(wait, decodeResolution(record.resolution))
+  }
+}
+
+/** The one sleeper for all deadlines. */
+export class Timers {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #expire: (wait: WaitRecord) => Promise<void>
+  #armedFor = Number.POSITIVE_INFINITY
+  #callOff: (() => void) | null = null
+  #stopped = false
+
+  constructor(options: { store: Store; clock: Clock; expire: (wait: WaitRecord) => Promise<void> }) {
+    this.#store = options.store
+    this.#clock = options.clock
+    this.#expire = options.expire
+  }
+
+  /** Something is due at `deadline`: wake then, if nothing wakes us sooner. */
+  soon(deadline: number): void {
+    if (this.#stopped || deadline >= this.#armedFor) return
+    this.#callOff?.()
+    this.#armedFor = deadline
+    this.#callOff = this.#clock.timer(deadline - this.#clock.now(), () => void this.sweep())
+  }
+
+  /** Expires what is due, then sleeps until the next deadline on record. */
+  async sweep(): Promise<void> {
+    if (this.#stopped) return
+    this.#callOff?.()
+    this.#armedFor = Number.POSITIVE_INFINITY
+    const page = 100
+    for (;;) {
+      const due = await this.#store.dueWaits(this.#clock.now(), page)
+      await Promise.all(due.map((wait) => this.#expire(wait)))
+      if (due.length < page) break
+    }
+    const next = await this.#store.nextDeadline()
+    if (next !== undefined) this.soon(next)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#callOff?.()
+  }
+}

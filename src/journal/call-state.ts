@@ -1,0 +1,114 @@
+// JOURNAL: what is kept about a call, its steps and its waits, and which moves are legal. Pure: no store, no engine.
+//
+// The life of a call. It is `received` when it is on record. Once its arguments are accepted it is `queued`; a worker that
+// starts the body makes it `running`. A body that returned a later leaves it `parked`: nobody owns it, it costs nothing,
+// and its answer makes it `queued` again, this time to land the answer. `settled` is the end, written once.
+// A worker that dies leaves `received`, `queued` or `running` behind; whoever claims the call next reads from the state how
+// far it had come.
+
+import type { Outcome } from '../kernel/outcome.ts'
+
+export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
+
+/** Which state may follow which. `running` follows itself when a recovery starts the body again. */
+export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {
+  received: ['queued', 'running', 'settled'],
+  queued: ['running', 'settled'],
+  running: ['running', 'parked', 'settled'],
+  parked: ['queued', 'settled'],
+  settled: [],
+}
+
+/** CALL-6: a call is its place. `occurrence` tells equal ids of one batch apart. */
+export interface CallPosition {
+  readonly tenant: string
+  readonly session: string
+  readonly batch: string
+  readonly id: string
+  readonly occurrence: number
+}
+
+/** What never changes about a call once it is on record. */
+export interface CallRequest {
+  /** Time-ordered and unique; what rows refer to. The position is what people mean. */
+  readonly uid: string
+  readonly position: CallPosition
+  readonly principal: string | null
+  readonly tool: string
+  /** Verbatim, as asked. */
+  readonly input: string
+  /** Of tool and input: the same call asked again has the same hash. */
+  readonly hash: string
+  readonly createdAt: number
+}
+
+/** What moves. Written whole by whoever holds the fence. */
+export interface CallProgress {
+  readonly state: CallState
+  /** The arguments as accepted, recorded form; null until then. */
+  readonly args: string | null
+  /** How many executions of the body have begun. */
+  readonly attempt: number
+  /** When the last of them began. */
+  readonly startedAt: number | null
+  /** The wait it is parked on, or whose answer it lands. */
+  readonly wait: string | null
+  /** The settled outcome, recorded form. */
+  readonly outcome: string | null
+  readonly settledAt: number | null
+}
+
+export interface CallRecord extends CallRequest, CallProgress {
+  /** Grows with every acquisition: the token that every write of a holder is checked against. */
+  readonly fence: number
+  /** The worker that holds it; null when nobody does. */
+  readonly owner: string | null
+}
+
+/** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */
+export interface StepRecord {
+  readonly call: string
+  readonly key: string
+  readonly state: 'started' | 'done' | 'failed'
+  /** Recorded form of its declared input; null if it has none. */
+  readonly input: string | null
+  /** Recorded form of its value, or of its error. */
+  readonly value: string | null
+  readonly at: number
+}
+
+export type Resolution =
+  | { readonly value: unknown }
+  | { readonly failure: { readonly code: string; readonly message: string } }
+  | { readonly cancelled: string }
+  | { readonly timeout: true }
+
+export interface WaitRecord {
+  readonly id: string
+  readonly call: string
+  readonly name: string
+  /** With the host's secret it makes the key again after a crash. */
+  readonly salt: string
+  /** The key itself is never stored. */
+  readonly keyHash: string
+  readonly deadline: number
+  readonly createdAt: number
+  /** Recorded form of the Resolution; null while open. Written once. */
+  readonly resolution: string | null
+}
+
+/** How far an earlier worker had come with the body, when one died over it. */
+export interface Interruption {
+  readonly attempt: number
+  readonly startedAt: number
+}
+
+export function interruptionOf(record: CallProgress): Interruption | null {
+  return record.state === 'running' && record.startedAt !== null ? { attempt: record.attempt, startedAt: record.startedAt } : null
+}
+
+/** A settled call as everyone but the worker sees it. */
+export interface SettledCall {
+  readonly record: CallRecord
+  readonly outcome: Outcome
+}

@@ -1,0 +1,45 @@
+// JOURNAL: the facts of the feed, one union. An event is small: who, what, when. The payloads (arguments, values, outcomes)
+// live once, in the state rows; the feed reads the outcome of a settled call from its row when it hands the event out.
+// The words here are persisted: test/persisted-words.test.ts pins them.
+
+import type { OutcomeStatus } from '../kernel/outcome.ts'
+
+export interface EventBodies {
+  'call.received': { readonly tool: string }
+  'call.started': { readonly attempt: number }
+  'call.parked': { readonly wait: string; readonly deadline: number }
+  'call.settled': { readonly status: OutcomeStatus; readonly attempts: number }
+  'step.started': { readonly step: string }
+  'step.done': { readonly step: string }
+  'step.failed': { readonly step: string }
+  'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number }
+  'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
+}
+
+export type EventType = keyof EventBodies
+
+/** What a change appends; the store adds position and sequence. */
+export type NewEvent = {
+  [T in EventType]: {
+    readonly type: T
+    readonly tenant: string
+    readonly session: string
+    /** The call it is about. */
+    readonly call: string
+    readonly at: number
+    readonly body: EventBodies[T]
+  }
+}[EventType]
+
+export type EventRecord = NewEvent & {
+  /** Place in the whole store: gap-free for readers, the cursor. */
+  readonly position: number
+  /** Place in its session, from 1, without gaps. */
+  readonly seq: number
+}
+
+/** Builds the events of one call without repeating whose they are. */
+export const eventOf =
+  (about: { tenant: string; session: string; call: string }) =>
+  <T extends EventType>(type: T, at: number, body: EventBodies[T]): NewEvent =>
+    ({ type, ...about, at, body }) as NewEvent

@@ -1,0 +1,21 @@
+// WORDS: a length of time, as milliseconds or as a string like '30s', '1.5h', '3d'.
+
+import { PawlError } from './errors.ts'
+
+export type Duration = number | string
+
+const unit: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** Milliseconds of a duration; refuses what is negative, not finite or not understood. */
+export function milliseconds(duration: Duration, what: string): number {
+  if (typeof duration === 'number') {
+    if (Number.isFinite(duration) && duration >= 0) return duration
+  } else {
+    const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(duration)
+    if (match) return Number(match[1]) * (unit[match[2] as string] as number)
+  }
+  throw new PawlError(
+    'config_invalid',
+    `${what} is ${JSON.stringify(duration)}, which is not a duration: give milliseconds or a string like '500ms', '30s', '5m', '2h', '3d'.`,
+  )
+}

@@ -1,0 +1,209 @@
+// WORDS: every error Pawl throws at a caller, in one table.
+//
+// Expected outcomes of a call are values (outcome.ts). What is thrown is a mistake of the host program or the loss of
+// something the host must provide (the store, the runtime). Each row says what happened in one sentence and what to do.
+
+export interface ErrorRow {
+  /** What an HTTP door answers. */
+  readonly http: number
+  /** Whether the same request may simply be sent again. */
+  readonly retry: boolean
+  /** What happened, in one sentence. */
+  readonly says: string
+  /** What to do next. */
+  readonly next: string
+}
+
+export const errorTable = {
+  config_invalid: {
+    http: 500,
+    retry: false,
+    says: 'The configuration is not valid.',
+    next: 'Correct the option that the message names.',
+  },
+  tool_invalid: {
+    http: 500,
+    retry: false,
+    says: 'The tool definition is not valid.',
+    next: 'Correct the field that the message names; nothing was registered.',
+  },
+  tool_duplicate: {
+    http: 500,
+    retry: false,
+    says: 'Two tools of one layer have the same name.',
+    next: 'Rename one of them.',
+  },
+  call_invalid: {
+    http: 400,
+    retry: false,
+    says: 'The call itself is malformed.',
+    next: 'Send { id, name, input } with a non-empty id and name; nothing was recorded.',
+  },
+  value_invalid: {
+    http: 400,
+    retry: false,
+    says: 'The value has no faithful JSON form.',
+    next: 'Return plain JSON: no cycles, NaN, Infinity, BigInt or lone surrogates, at most 512 levels deep.',
+  },
+  value_undecodable: {
+    http: 500,
+    retry: false,
+    says: 'A recorded value cannot be read back.',
+    next: 'The record was changed outside Pawl or written by a newer version; restore it or upgrade.',
+  },
+  step_id_empty: {
+    http: 500,
+    retry: false,
+    says: 'A step needs an id that is not blank.',
+    next: "Give the step a name: ctx.step('charge', …). Its function did not run.",
+  },
+  step_id_duplicate: {
+    http: 500,
+    retry: false,
+    says: 'The same step id was used twice in one attempt.',
+    next: 'Give each step of a body its own id, for example with the loop index in it. The second function did not run.',
+  },
+  step_nested: {
+    http: 500,
+    retry: false,
+    says: 'Something recorded was used inside a step.',
+    next: 'Steps are leaves: move the inner ctx call out of the step function.',
+  },
+  step_unknown: {
+    http: 500,
+    retry: false,
+    says: 'A step that must not run twice had started when its worker died; whether it took effect is not known.',
+    next: 'Look up what happened outside, then settle it by hand. The step was not run again.',
+  },
+  step_failed: {
+    http: 500,
+    retry: false,
+    says: 'A step threw.',
+    next: "Catch the error in the body, or throw fail('…') in the step to tell the model.",
+  },
+  step_timeout: {
+    http: 500,
+    retry: false,
+    says: 'A step did not finish within its timeout.',
+    next: 'Raise the timeout of the step, or make its function listen to ctx.signal.',
+  },
+  replay_mismatch: {
+    http: 409,
+    retry: false,
+    says: 'A step was asked again with another input than the one on record.',
+    next: 'Keep the inputs of recorded steps stable (no clock, no random), or give the changed step a new id. Nothing ran.',
+  },
+  wait_name_empty: {
+    http: 500,
+    retry: false,
+    says: 'A wait needs a name that is not blank.',
+    next: "Leave the name out, or give one: ctx.later({ name: 'signature' }).",
+  },
+  wait_needs_rerun: {
+    http: 500,
+    retry: false,
+    says: 'Waiting inside a body needs a tool that may run again.',
+    next: "Set onCrash: 'rerun' (recorded steps are not repeated), or return the later to park the call.",
+  },
+  wait_failed: {
+    http: 200,
+    retry: false,
+    says: 'The outside answered that the work failed.',
+    next: 'Read the code and message that came with it.',
+  },
+  wait_timeout: {
+    http: 200,
+    retry: false,
+    says: 'Nobody answered before the deadline.',
+    next: 'Ask again with a longer deadline, or go on without the answer.',
+  },
+  wait_cancelled: {
+    http: 200,
+    retry: false,
+    says: 'The wait was cancelled.',
+    next: 'Ask again if the answer is still needed.',
+  },
+  attempt_over: {
+    http: 409,
+    retry: false,
+    says: 'This attempt is over; its ctx can no longer record anything.',
+    next: 'Stop the work when ctx.signal aborts. Nothing was written.',
+  },
+  lease_lost: {
+    http: 409,
+    retry: true,
+    says: 'Another worker has taken this call over.',
+    next: 'Nothing to do: the other worker settles it. Nothing was written by this one.',
+  },
+  resolution_invalid: {
+    http: 400,
+    retry: false,
+    says: 'A wait is resolved with exactly one of value, failure or cancelled.',
+    next: 'Send { value }, { failure: { code, message } } or { cancelled: reason }; the wait is still open.',
+  },
+  keys_mismatch: {
+    http: 500,
+    retry: false,
+    says: 'The key material is not the one this store was made with.',
+    next: 'Start with the keys the store was made with; keys handed out before would not be recognised.',
+  },
+  store_unavailable: {
+    http: 503,
+    retry: true,
+    says: 'The store cannot be reached or written.',
+    next: 'Bring the store back and run the same batch again: what is on record is returned, the rest goes on.',
+  },
+  store_newer: {
+    http: 500,
+    retry: false,
+    says: 'The store was written by a newer version of Pawl.',
+    next: 'Upgrade Pawl; the store was not touched.',
+  },
+  store_not_pawl: {
+    http: 500,
+    retry: false,
+    says: 'The file is not a Pawl store.',
+    next: 'Name another file, or move this one away; it was not touched.',
+  },
+  cursor_invalid: {
+    http: 400,
+    retry: false,
+    says: 'The cursor is not one that this feed gave out.',
+    next: 'Start from the beginning, or use a cursor from an event you received.',
+  },
+  runtime_closed: {
+    http: 503,
+    retry: true,
+    says: 'The runtime is closed.',
+    next: 'Run the same batch on a new runtime: what is on record is returned, the rest goes on.',
+  },
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof errorTable
+
+/** The one error class. `code` is stable; the message adds what the table's sentence cannot know. */
+export class PawlError extends Error {
+  override readonly name = 'PawlError'
+  readonly code: ErrorCode
+  /** Facts for a program: paths, ids, differences. Never secrets. */
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(
+    code: ErrorCode,
+    detail?: string,
+    options: { cause?: unknown; details?: Record<string, unknown> } = {},
+  ) {
+    const row: ErrorRow = errorTable[code]
+    super(
+      `${row.says}${detail ? ` ${detail}` : ''} ${row.next}`,
+      options.cause === undefined ? {} : { cause: options.cause },
+    )
+    this.code = code
+    this.details = options.details ?? {}
+  }
+}
+
+/** Losing the store, the lease or the runtime ends an execution without ending the call: it never becomes an outcome. */
+export const isInfrastructure = (error: unknown): boolean => error instanceof PawlError && infrastructure.has(error.code)
+
+const infrastructure: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['lease_lost', 'store_unavailable', 'runtime_closed', 'attempt_over'])

@@ -1,0 +1,95 @@
+// WORDS: how a call ends (VAL-2), and what a tool author throws to say so.
+//
+// One settled outcome per call, written once, never changed. `unknown` is honest: the body had started, the worker died,
+// and nobody may run it again.
+
+import type { Json } from './value.ts'
+
+export type FailureClass =
+  | 'invalid_request'
+  | 'unavailable'
+  | 'permission_denied'
+  | 'timeout'
+  | 'execution'
+  | 'external'
+  | 'resource_limit'
+  | 'internal'
+
+export type OutcomeSource = 'runtime' | 'tool' | 'hook' | 'policy' | 'cancellation'
+
+export type RetryAdvice = { when: 'never' } | { when: 'safe'; afterMs?: number } | { when: 'exhausted'; attempts: number }
+
+export interface Failure {
+  readonly class: FailureClass
+  /** Stable, for programs. */
+  readonly code: string
+  /** For the model, which can mend what it understands. */
+  readonly message: string
+  readonly source: OutcomeSource
+  readonly retry: RetryAdvice
+  /** Kept for people, never shown to the model as text. */
+  readonly raw?: Json
+  readonly mayStillRun?: boolean
+}
+
+export interface Cancellation {
+  readonly message: string
+  readonly source: OutcomeSource
+  readonly raw?: Json
+  readonly mayStillRun?: boolean
+}
+
+export interface Unknown {
+  readonly message: string
+  /** When the attempt began whose end nobody saw; milliseconds since 1970. */
+  readonly startedAt: number
+  /** What is on record about it. */
+  readonly evidence: Json
+}
+
+export type Outcome<T = Json> =
+  | { readonly status: 'success'; readonly value: T }
+  | { readonly status: 'failure'; readonly failure: Failure }
+  | { readonly status: 'cancelled'; readonly cancellation: Cancellation }
+  | { readonly status: 'unknown'; readonly unknown: Unknown }
+
+export type OutcomeStatus = Outcome['status']
+
+/** The only sentence anyone but the operator reads about an error that the tool did not declare (VAL-4). */
+export const internalErrorMessage = 'An internal error occurred while executing the tool'
+
+/** A failure with everything that is not said filled in. */
+export function failure(
+  about: Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>,
+): Extract<Outcome, { status: 'failure' }> {
+  return { status: 'failure', failure: { source: 'runtime', retry: { when: 'never' }, ...about } }
+}
+
+/** What fail() throws. The model reads its message; everything else a body throws is internal. */
+export class ToolFailure extends Error {
+  override readonly name = 'ToolFailure'
+  readonly failure: Failure
+  constructor(about: Failure, options: { cause?: unknown } = {}) {
+    super(about.message, options.cause === undefined ? {} : { cause: options.cause })
+    this.failure = about
+  }
+}
+
+export interface FailOptions {
+  code?: string
+  class?: FailureClass
+  raw?: Json
+  cause?: unknown
+}
+
+/** Says what went wrong, in words the model may read: `throw fail('No such order', { code: 'not_found' })`. */
+export function fail(message: string, options: FailOptions = {}): ToolFailure {
+  const about = {
+    class: options.class ?? 'execution',
+    code: options.code ?? 'tool_error',
+    message,
+    source: 'tool' as const,
+    ...(options.raw === undefined ? {} : { raw: options.raw }),
+  }
+  return new ToolFailure(failure(about).failure, options.cause === undefined ? {} : { cause: options.cause })
+}

@@ -1,0 +1,114 @@
+// createRuntime() wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
+
+import { createHash, randomUUID } from 'node:crypto'
+import { callPipeline } from './call/call.ts'
+import type { ResolveAnswer } from './engine/engine.ts'
+import { LocalEngine } from './engine/local/local.ts'
+import { cursorOf, Feed, type FeedEvent } from './feed/feed.ts'
+import { type Duration, milliseconds } from './kernel/duration.ts'
+import { PawlError } from './kernel/errors.ts'
+import type { Ids } from './kernel/id.ts'
+import { type Clock, systemClock } from './kernel/time.ts'
+import { openSession, type Session, type SessionOptions } from './session/session.ts'
+import { memoryStore } from './store/memory.ts'
+import type { Store } from './store/store.ts'
+import type { Logger } from './tool/context.ts'
+import type { Tool } from './tool/tool.ts'
+import { toolset } from './tool/toolset.ts'
+import { type Answer, checkedAnswer } from './wait/resolution.ts'
+
+export interface RuntimeOptions {
+  /** `'memory:'`, `'sqlite:agent.db'`, or a store object. */
+  readonly store: string | Store
+  readonly tools?: readonly Tool[]
+  /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
+  readonly commit?: 'power' | 'process'
+  /** How long a silent worker is believed to be alive. */
+  readonly lease?: Duration
+  /** The host's secret, 32 bytes or more. SQLite keeps one in a private file if none is given. */
+  readonly keys?: { readonly secret: Uint8Array | string }
+  readonly logger?: Logger
+  readonly clock?: Clock
+  readonly ids?: Ids
+}
+
+export interface Runtime {
+  session(id: string, options?: SessionOptions): Session
+  /** Answers a wait by its key; the first answer wins. */
+  resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** The facts of all sessions. */
+  events(options?: { after?: string; signal?: AbortSignal }): AsyncIterable<FeedEvent>
+  /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
+  close(options?: { grace?: Duration }): Promise<void>
+}
+
+export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const clock = options.clock ?? systemClock
+  const ids = options.ids ?? { next: timeOrderedId }
+  const logger = options.logger ?? consoleLogger
+  const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
+  if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
+  const tools = toolset(options.tools ?? [])
+  const own = typeof options.store === 'string'
+  const store = await openStore(options, clock)
+  try {
+    const secret = await secretOf(store, options.keys?.secret)
+    const drive = callPipeline({ tools, clock, logger })
+    const engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: tools.names, drive })
+    const feed = new Feed(store)
+    let closing: Promise<void> | null = null
+    return {
+      session: (id, about) => openSession({ engine, feed, ids }, id, about),
+      resolve: async (key, answer) => engine.resolve(key, checkedAnswer(answer)),
+      events: ({ after, signal } = {}) => feed.read({ after: cursorOf(after), ...(signal ? { signal } : {}) }),
+      close: ({ grace = '5s' } = {}) => {
+        closing ??= (async () => {
+          await engine.close(milliseconds(grace, 'grace'))
+          feed.close()
+          if (own) await store.close()
+        })()
+        return closing
+      },
+    }
+  } catch (error) {
+    if (own) await store.close()
+    throw error
+  }
+}
+
+async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promise<Store> {
+  if (typeof store === 'object' && store !== null) return store
+  if (commit !== undefined && commit !== 'power' && commit !== 'process') {
+    throw new PawlError('config_invalid', `commit is ${JSON.stringify(commit)}, not 'power' or 'process'.`)
+  }
+  if (store === 'memory:') return memoryStore({ clock })
+  if (typeof store === 'string' && store.startsWith('sqlite:')) {
+    const { sqliteStore } = await import('./store/sqlite/sqlite.ts')
+    return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
+  }
+  throw new PawlError('config_invalid', `store is ${JSON.stringify(store)}; use 'memory:', 'sqlite:<file>' or a store object.`)
+}
+
+/** The host's secret, checked against the store it belongs to: with another one, keys handed out before would be dead. */
+async function secretOf(store: Store, given: Uint8Array | string | undefined): Promise<Uint8Array> {
+  const secret = given === undefined ? await store.secret() : Buffer.from(given)
+  if (!secret) throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own: give keys: { secret }.`)
+  if (secret.length < 32) throw new PawlError('config_invalid', `keys.secret has ${secret.length} bytes; give at least 32.`)
+  const fingerprint = createHash('sha256').update('pawl secret v1').update(secret).digest('base64url')
+  if ((await store.setting('secret_fingerprint', fingerprint)) !== fingerprint) throw new PawlError('keys_mismatch')
+  return secret
+}
+
+let lastTime = 0
+/** Time first, so that rows of one moment lie together; random after it, so that no two are equal. */
+function timeOrderedId(): string {
+  lastTime = Math.max(lastTime, Date.now())
+  return lastTime.toString(36).padStart(9, '0') + randomUUID().replaceAll('-', '').slice(0, 20)
+}
+
+const consoleLogger: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: (message, fields) => console.warn(`pawl: ${message}`, fields ?? ''),
+  error: (message, fields) => console.error(`pawl: ${message}`, fields ?? ''),
+}

@@ -1,0 +1,82 @@
+// Rows to records and back, and the prepared statements that write them.
+
+import type { DatabaseSync } from 'node:sqlite'
+import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { EventRecord } from '../../journal/event.ts'
+import type { Change, Committed, Guard } from '../store.ts'
+
+type CallRow = Omit<CallRecord, 'position'> & CallPosition
+
+export function callOf({ tenant, session, batch, id, occurrence, ...rest }: CallRow): CallRecord {
+  return { ...rest, position: { tenant, session, batch, id, occurrence } }
+}
+
+export const eventOf = (row: { body: string }): EventRecord => ({ ...row, body: JSON.parse(row.body) }) as unknown as EventRecord
+
+/** Applies one change inside an open transaction: its guards first, so a refused change has written nothing. */
+export function writer(db: DatabaseSync): (change: Change) => Committed {
+  const absent = db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?')
+  const holds = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND fence = ? AND state <> 'settled'`)
+  const open = db.prepare('SELECT 1 FROM waits WHERE id = ? AND resolution IS NULL')
+  const insertCall = db.prepare(
+    `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, createdAt,
+       state, args, attempt, startedAt, wait, outcome, settledAt, fence, owner)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const updateCall = db.prepare(
+    'UPDATE calls SET state = ?, args = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ? WHERE uid = ?',
+  )
+  const release = db.prepare('UPDATE calls SET owner = NULL WHERE uid = ?')
+  const putStep = db.prepare('INSERT OR REPLACE INTO steps (call, key, state, input, value, at) VALUES (?, ?, ?, ?, ?, ?)')
+  const insertWait = db.prepare(
+    'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  )
+  const resolveWait = db.prepare('UPDATE waits SET resolution = ? WHERE id = ?')
+  const queueParked = db.prepare(`UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`)
+  const putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
+  const addEvent = db.prepare(
+    `INSERT INTO events (tenant, session, seq, call, type, at, body)
+     VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE tenant = ?1 AND session = ?2), ?3, ?4, ?5, ?6)`,
+  )
+
+  const isTrue = (guard: Guard): boolean => {
+    switch (guard.kind) {
+      case 'absent': {
+        const { tenant, session, batch, id, occurrence } = guard.position
+        return absent.get(tenant, session, batch, id, occurrence) === undefined
+      }
+      case 'holds':
+        return holds.get(guard.call, guard.fence) !== undefined
+      case 'open':
+        return open.get(guard.wait) !== undefined
+    }
+  }
+
+  return (change) => {
+    for (const guard of change.guards) if (!isTrue(guard)) return { ok: false, refused: guard }
+    const call = change.insertCall
+    if (call) {
+      const p = call.position
+      insertCall.run(
+        call.uid, p.tenant, p.session, p.batch, p.id, p.occurrence, call.principal, call.tool, call.input, call.hash, call.createdAt,
+        call.state, call.args, call.attempt, call.startedAt, call.wait, call.outcome, call.settledAt, call.fence, call.owner,
+      )
+    }
+    if (change.updateCall) {
+      const { uid, progress: p } = change.updateCall
+      updateCall.run(p.state, p.args, p.attempt, p.startedAt, p.wait, p.outcome, p.settledAt, uid)
+      if (change.updateCall.release) release.run(uid)
+    }
+    for (const s of change.steps ?? []) putStep.run(s.call, s.key, s.state, s.input, s.value, s.at)
+    for (const w of change.insertWaits ?? []) {
+      insertWait.run(w.id, w.call, w.name, w.salt, w.keyHash, w.deadline, w.createdAt, w.resolution)
+    }
+    if (change.resolveWait) {
+      resolveWait.run(change.resolveWait.resolution, change.resolveWait.id)
+      queueParked.run(change.resolveWait.id)
+    }
+    for (const a of change.attachments ?? []) putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
+    for (const e of change.events) addEvent.run(e.tenant, e.session, e.call, e.type, e.at, JSON.stringify(e.body))
+    return { ok: true }
+  }
+}

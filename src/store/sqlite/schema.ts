@@ -1,0 +1,111 @@
+// The tables of the SQLite store, and how a file becomes one. Plain SQL, forward only, all or nothing. Columns are named like the
+// fields of the records, so a row is a record.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { PawlError } from '../../kernel/errors.ts'
+
+/** 'Pawl' as a number, in the file's header: tells our file from any other SQLite file. */
+const applicationId = 0x5061776c
+
+/** One entry per schema version; a file at version n runs those from n on. Never edited once released. */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE workers (
+    id     TEXT PRIMARY KEY,
+    -- Monotonic milliseconds of this machine. A boot starts them anew, so a lease from before it lies in the future: not valid.
+    issued INTEGER NOT NULL,
+    until  INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE calls (
+    uid        TEXT PRIMARY KEY,
+    tenant     TEXT NOT NULL,
+    session    TEXT NOT NULL,
+    batch      TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    occurrence INTEGER NOT NULL,
+    principal  TEXT,
+    tool       TEXT NOT NULL,
+    input      TEXT NOT NULL,
+    hash       TEXT NOT NULL,
+    createdAt INTEGER NOT NULL,
+    state      TEXT NOT NULL,
+    args       TEXT,
+    attempt    INTEGER NOT NULL,
+    startedAt INTEGER,
+    wait       TEXT,
+    outcome    TEXT,
+    settledAt INTEGER,
+    fence      INTEGER NOT NULL,
+    owner      TEXT
+  ) WITHOUT ROWID;
+  CREATE UNIQUE INDEX calls_place ON calls (tenant, session, batch, id, occurrence);
+  -- Only open work is in here, so finding it costs nothing however long the history is.
+  CREATE INDEX calls_open ON calls (uid) WHERE state IN ('received', 'queued', 'running');
+  CREATE TABLE steps (
+    call  TEXT NOT NULL,
+    key   TEXT NOT NULL,
+    state TEXT NOT NULL,
+    input TEXT,
+    value TEXT,
+    at    INTEGER NOT NULL,
+    PRIMARY KEY (call, key)
+  ) WITHOUT ROWID;
+  CREATE TABLE waits (
+    id         TEXT PRIMARY KEY,
+    call       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    salt       TEXT NOT NULL,
+    keyHash    TEXT NOT NULL UNIQUE,
+    deadline   INTEGER NOT NULL,
+    createdAt INTEGER NOT NULL,
+    resolution TEXT
+  ) WITHOUT ROWID;
+  CREATE INDEX waits_call ON waits (call);
+  CREATE INDEX waits_open ON waits (deadline, id) WHERE resolution IS NULL;
+  CREATE TABLE attachments (
+    tenant     TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    mediaType TEXT NOT NULL,
+    name       TEXT,
+    data       BLOB NOT NULL,
+    PRIMARY KEY (tenant, id)
+  ) WITHOUT ROWID;
+  -- AUTOINCREMENT: a position is never given out twice, even after old events were erased.
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant   TEXT NOT NULL,
+    session  TEXT NOT NULL,
+    seq      INTEGER NOT NULL,
+    call     TEXT NOT NULL,
+    type     TEXT NOT NULL,
+    at       INTEGER NOT NULL,
+    body     TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX events_session ON events (tenant, session, seq);
+  `,
+]
+
+export function migrate(db: DatabaseSync, file: string): void {
+  const number = (pragma: string): number => Object.values(db.prepare(`PRAGMA ${pragma}`).get() as object)[0] as number
+  const foreign = (why: string): never => {
+    throw new PawlError('store_not_pawl', `'${file}' ${why}.`)
+  }
+  // Two processes may open a new file at once: the second waits here and finds the work done.
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const id = number('application_id')
+    const version = number('user_version')
+    const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0
+    if (id !== applicationId && !(id === 0 && empty)) foreign('is a database of another program')
+    if (version > migrations.length) {
+      throw new PawlError('store_newer', `'${file}' has schema ${version}; this version knows ${migrations.length}.`)
+    }
+    for (const sql of migrations.slice(version)) db.exec(sql)
+    db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}

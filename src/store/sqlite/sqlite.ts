@@ -1,0 +1,188 @@
+// The embedded store: one SQLite file in WAL mode, group commit, `power` or `process` safe.
+//
+// Where the syncs come from: in `power` mode every COMMIT of a group syncs the WAL once (synchronous = FULL), and a checkpoint
+// syncs twice per thousand pages; in `process` mode only checkpoints sync. Nothing else in this file reaches the disk.
+// Two processes on one file see each other: BEGIN IMMEDIATE with a busy timeout to write, data_version to notice.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { PawlError } from '../../kernel/errors.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import { GroupCommit, type Write, type Written } from '../group.ts'
+import type { AttachmentRecord, Store } from '../store.ts'
+import { type Lock, surelyDead, takeLock } from './liveness.ts'
+import { callOf, eventOf, writer } from './rows.ts'
+import { migrate } from './schema.ts'
+
+export interface SqliteOptions {
+  readonly file: string
+  readonly clock: Clock
+  readonly commit: 'power' | 'process'
+}
+
+const busyTimeoutMs = 5_000
+/** How often another process's writes are looked for. */
+const pollMs = 100
+
+export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
+  if (file === '' || file === ':memory:') {
+    throw new PawlError('config_invalid', `store is 'sqlite:${file}'; name a file, or use 'memory:'.`)
+  }
+  const db = openDatabase(file, commit)
+  const apply = writer(db)
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const end = db.prepare('COMMIT')
+  const undo = db.prepare('ROLLBACK')
+
+  const inTransaction = <T>(work: () => T): T => {
+    begin.run()
+    try {
+      const result = work()
+      end.run()
+      return result
+    } catch (error) {
+      if (db.isTransaction) undo.run()
+      throw error
+    }
+  }
+  /** All in one transaction. Should one of them break it, each is tried alone, so that only the culprit fails. */
+  const writeGroup: Write = (changes) => {
+    try {
+      return inTransaction(() => changes.map(apply))
+    } catch (failed) {
+      return changes.length === 1 ? [{ failed }] : changes.flatMap((change) => writeGroup([change]) as Written[])
+    }
+  }
+  const group = new GroupCommit(clock, writeGroup)
+
+  const q = {
+    callAt: db.prepare('SELECT * FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?'),
+    call: db.prepare('SELECT * FROM calls WHERE uid = ?'),
+    steps: db.prepare('SELECT * FROM steps WHERE call = ?'),
+    waitsOf: db.prepare('SELECT * FROM waits WHERE call = ?'),
+    wait: db.prepare('SELECT * FROM waits WHERE id = ?'),
+    waitByKey: db.prepare('SELECT * FROM waits WHERE keyHash = ?'),
+    dueWaits: db.prepare('SELECT * FROM waits WHERE resolution IS NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?'),
+    nextDeadline: db.prepare('SELECT deadline FROM waits WHERE resolution IS NULL ORDER BY deadline LIMIT 1'),
+    attachment: db.prepare('SELECT * FROM attachments WHERE tenant = ? AND id = ?'),
+    events: db.prepare('SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?'),
+    sessionEvents: db.prepare(
+      `SELECT * FROM events WHERE tenant = ?1 AND session = ?2
+         AND seq > (SELECT coalesce(max(seq), 0) FROM events WHERE tenant = ?1 AND session = ?2 AND position <= ?3) ORDER BY seq LIMIT ?4`,
+    ),
+    renew: db.prepare('INSERT OR REPLACE INTO workers (id, issued, until) VALUES (?, ?, ?)'),
+    leave: db.prepare('DELETE FROM workers WHERE id = ?'),
+    workers: db.prepare('SELECT id FROM workers WHERE id <> ?'),
+    // Both lists go in as JSON, so that the statement is prepared once whatever their length.
+    claim: db.prepare(
+      `UPDATE calls SET fence = fence + 1, owner = ?1 WHERE uid IN (
+         SELECT uid FROM calls WHERE state IN ('received', 'queued', 'running')
+           AND (owner IS NULL OR owner NOT IN (SELECT id FROM workers WHERE issued <= ?2 AND until > ?2))
+           AND tool IN (SELECT value FROM json_each(?3))
+         ORDER BY uid LIMIT ?4)
+       RETURNING *`,
+    ),
+    setting: db.prepare('SELECT value FROM settings WHERE key = ?'),
+    putSetting: db.prepare('INSERT OR IGNORE INTO settings (key, value) VALUES (?, ?)'),
+    dataVersion: db.prepare('PRAGMA data_version'),
+  }
+  const oneCall = (row: unknown): CallRecord | undefined => (row === undefined ? undefined : callOf(row as never))
+  const oneWait = (row: unknown): WaitRecord | undefined => row as WaitRecord | undefined
+
+  const locks = new Map<string, Lock>()
+  const dataVersion = (): number => (q.dataVersion.get() as { data_version: number }).data_version
+  let seen = dataVersion()
+  let closed = false
+  let callOffPoll = (): void => {}
+  const poll = (): void => {
+    callOffPoll = clock.timer(pollMs, () => {
+      if (closed) return
+      const now = dataVersion()
+      if (now !== seen) group.hint({ wakes: true, outside: true })
+      seen = now
+      poll()
+    })
+  }
+  poll()
+
+  return {
+    kind: 'sqlite',
+    commit: (change, how) => group.commit(change, how),
+    callAt: (p) => oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence)),
+    call: (uid) => oneCall(q.call.get(uid)),
+    steps: (call) => q.steps.all(call) as unknown as StepRecord[],
+    waitsOf: (call) => q.waitsOf.all(call) as unknown as WaitRecord[],
+    wait: (id) => oneWait(q.wait.get(id)),
+    waitByKeyHash: (hash) => oneWait(q.waitByKey.get(hash)),
+    dueWaits: (now, limit) => q.dueWaits.all(now, limit) as unknown as WaitRecord[],
+    nextDeadline: () => (q.nextDeadline.get() as { deadline: number } | undefined)?.deadline,
+    attachment: (tenant, id) => q.attachment.get(tenant, id) as unknown as AttachmentRecord | undefined,
+    events: ({ after, limit, of }) =>
+      (of ? q.sessionEvents.all(of.tenant, of.session, after, limit) : q.events.all(after, limit)).map((row) => eventOf(row as never)),
+    renew: (worker, leaseMs) => {
+      if (!locks.has(worker)) {
+        const lock = takeLock(file, worker)
+        if (lock) locks.set(worker, lock)
+      }
+      const now = clock.monotonic()
+      q.renew.run(worker, now, now + leaseMs)
+    },
+    claim: (worker, tools, limit) => {
+      for (const { id } of q.workers.all(worker) as { id: string }[]) {
+        if (!locks.has(id) && surelyDead(file, id)) q.leave.run(id)
+      }
+      return inTransaction(() =>
+        q.claim.all(worker, clock.monotonic(), JSON.stringify(tools), limit).map((row) => callOf(row as never)),
+      )
+    },
+    leave: (worker) => {
+      q.leave.run(worker)
+      locks.get(worker)?.release()
+      locks.delete(worker)
+    },
+    setting: (key, ifAbsent) => {
+      q.putSetting.run(key, ifAbsent)
+      return (q.setting.get(key) as { value: string }).value
+    },
+    secret: () => privateSecret(`${file}-key`),
+    onHint: (listener) => group.onHint(listener),
+    async close() {
+      if (closed) return
+      await group.close()
+      closed = true
+      callOffPoll()
+      for (const lock of locks.values()) lock.release()
+      db.close()
+    },
+  }
+}
+
+function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
+  let db: DatabaseSync | undefined
+  try {
+    db = new DatabaseSync(file, { timeout: busyTimeoutMs })
+    migrate(db, file)
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
+    return db
+  } catch (cause) {
+    db?.close()
+    if (cause instanceof PawlError) throw cause
+    const { message, errcode } = cause as Error & { errcode?: number }
+    if (errcode === 26) throw new PawlError('store_not_pawl', `'${file}' is not a database.`, { cause })
+    throw new PawlError('store_unavailable', `'${file}' cannot be opened: ${message}.`, { cause })
+  }
+}
+
+/** A secret in a file that only its owner can read; whoever creates it first decides. */
+function privateSecret(path: string): Uint8Array {
+  if (!existsSync(path)) {
+    try {
+      writeFileSync(path, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+  return Buffer.from(readFileSync(path, 'utf8').trim(), 'base64url')
+}

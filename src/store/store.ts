@@ -1,0 +1,109 @@
+// THE STORE PORT: what a place to keep things must promise. Promises, not tables: docs/decisions/0003.
+//
+// The unit of writing is one Change: guards, state rows and events, all or nothing. Concurrent changes may share one
+// transaction; each has its own answer, so a refused one does not spoil its neighbours. Reads see every change whose commit()
+// has resolved. src/testing/store-cases holds the promises as cases; every store runs all of them.
+
+import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
+import type { EventRecord, NewEvent } from '../journal/event.ts'
+
+/** Embedded stores answer at once; others promise to. */
+export type Soon<T> = T | Promise<T>
+
+/** What must be true at the moment of the write. Checked in the same transaction. */
+export type Guard =
+  /** No call stands at this position. */
+  | { readonly kind: 'absent'; readonly position: CallPosition }
+  /** The call exists, is not settled, and its fence is this one: the writer still holds it. */
+  | { readonly kind: 'holds'; readonly call: string; readonly fence: number }
+  /** The wait exists and has no answer yet. */
+  | { readonly kind: 'open'; readonly wait: string }
+
+export interface Change {
+  readonly guards: readonly Guard[]
+  readonly insertCall?: CallRecord
+  /** Replaces all that moves about a call. `release` also gives up ownership. */
+  readonly updateCall?: { readonly uid: string; readonly progress: CallProgress; readonly release?: boolean }
+  /** Each replaces what stands under its (call, key). */
+  readonly steps?: readonly StepRecord[]
+  readonly insertWaits?: readonly WaitRecord[]
+  /** Answers a wait; a call that is parked on it becomes queued, in the same transaction. */
+  readonly resolveWait?: { readonly id: string; readonly resolution: string }
+  readonly attachments?: readonly AttachmentRecord[]
+  readonly events: readonly NewEvent[]
+}
+
+export type Committed =
+  /** Everything in the change is on record, as durable as the store's commit mode says. */
+  | { readonly ok: true }
+  /** Nothing of it is; this guard failed. */
+  | { readonly ok: false; readonly refused: Guard }
+
+export interface CommitOptions {
+  /** Nobody waits for this one: it may linger a moment to share the sync of the next change. Order is kept. */
+  readonly ride?: boolean
+}
+
+export interface AttachmentRecord {
+  readonly id: string
+  readonly tenant: string
+  readonly mediaType: string
+  readonly name: string | null
+  readonly data: Uint8Array
+}
+
+export interface EventQuery {
+  readonly after: number
+  readonly limit: number
+  /** One session only; all of them if left out. */
+  readonly of?: { readonly tenant: string; readonly session: string }
+}
+
+/** A hint that something changed; never the truth, always followed by a read. */
+export interface Hint {
+  /** The change may have made a call claimable or answered a wait. */
+  readonly wakes: boolean
+  /** Another process wrote: anything may have changed. */
+  readonly outside: boolean
+}
+
+export interface Store {
+  readonly kind: string
+
+  /** Resolves when the change is durable (or refused). Rejects with store_unavailable when that cannot be known. */
+  commit(change: Change, options?: CommitOptions): Promise<Committed>
+
+  callAt(position: CallPosition): Soon<CallRecord | undefined>
+  call(uid: string): Soon<CallRecord | undefined>
+  /** All steps of a call, in one read. */
+  steps(call: string): Soon<StepRecord[]>
+  waitsOf(call: string): Soon<WaitRecord[]>
+  wait(id: string): Soon<WaitRecord | undefined>
+  waitByKeyHash(hash: string): Soon<WaitRecord | undefined>
+  /** Open waits whose deadline is at or before `now`, soonest first. */
+  dueWaits(now: number, limit: number): Soon<WaitRecord[]>
+  /** The soonest deadline of all open waits. */
+  nextDeadline(): Soon<number | undefined>
+  attachment(tenant: string, id: string): Soon<AttachmentRecord | undefined>
+  /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
+  events(query: EventQuery): Soon<EventRecord[]>
+
+  /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. */
+  renew(worker: string, leaseMs: number): Soon<void>
+  /**
+   * Takes calls that want a worker (received, queued, running) and have no living owner, oldest first: each gets this owner
+   * and the next fence, durably. Two workers never get the same call.
+   */
+  claim(worker: string, tools: readonly string[], limit: number): Soon<CallRecord[]>
+  /** Ends the worker's lease: what it still owns may be claimed at once. */
+  leave(worker: string): Soon<void>
+
+  /** A value kept with the store, written by whoever comes first; everyone reads the same. */
+  setting(key: string, ifAbsent: string): Soon<string>
+  /** The host's secret: where the store can keep one privately, made on first use. */
+  secret(): Soon<Uint8Array | undefined>
+
+  onHint(listener: (hint: Hint) => void): () => void
+  /** Writes what is still queued, then lets go of everything. */
+  close(): Promise<void>
+}

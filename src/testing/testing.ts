@@ -1,0 +1,3 @@
+// `pawl/testing`: for people who test their tools, and for ourselves.
+
+export { type ManualClock, manualClock } from './clock.ts'

@@ -1,0 +1,86 @@
+// What a body sees: the interfaces only. call/context.ts implements them on whatever engine runs the call.
+
+import type { Duration } from '../kernel/duration.ts'
+import type { Attachment, Json, Recorded } from '../kernel/value.ts'
+
+export interface StepOptions {
+  /** Never run it twice, not even if that means not knowing: interrupted, it throws `step_unknown`. Costs one more sync. */
+  readonly once?: boolean
+  /** Gives up waiting for the function; the step fails with `step_timeout`. */
+  readonly timeout?: Duration
+  /** How often to try before the step fails, and how long to wait in between (doubling). */
+  readonly retry?: { readonly attempts: number; readonly delay?: Duration }
+}
+
+/** What a body gets from a step: its value as recorded. A step that returns nothing gives null. */
+export type StepValue<T> = [T] extends [void | undefined] ? null : Recorded<T>
+
+export interface Step {
+  /** Runs `run` at most once to success for this call; later attempts get the recorded value. */
+  <T>(id: string, run: () => T | Promise<T>, options?: StepOptions): Promise<StepValue<T>>
+  /** The same, guarded by its input: another input under a recorded id is `replay_mismatch`. */
+  <I, T>(id: string, input: I, run: (input: Recorded<I>) => T | Promise<T>, options?: StepOptions): Promise<StepValue<T>>
+}
+
+export interface LaterOptions {
+  /** Several waits in one call need names; the same name is the same wait and the same key. */
+  readonly name?: string
+  /** How long to wait; 7 days if not said. */
+  readonly deadline?: Duration
+}
+
+declare const answers: unique symbol
+
+/** Someone outside will answer. Return it to park the call, or `await later.value` to wait inside the body. */
+export interface Later<T> {
+  /** Secret, single use: whoever holds it can answer, once, with runtime.resolve(key, …). */
+  readonly key: string
+  /** When the wait gives up, milliseconds since 1970. */
+  readonly deadline: number
+  /** Waits here. Throws WaitError when the outside fails, cancels or stays silent. Needs `onCrash: 'rerun'`. */
+  readonly value: Promise<T>
+  readonly [answers]?: T
+}
+
+export interface Logger {
+  debug(message: string, fields?: Record<string, unknown>): void
+  info(message: string, fields?: Record<string, unknown>): void
+  warn(message: string, fields?: Record<string, unknown>): void
+  error(message: string, fields?: Record<string, unknown>): void
+}
+
+export interface Attachments {
+  /** Stores the bytes and gives back the reference that may stand anywhere in a value. */
+  create(data: Uint8Array | string, about: { mediaType: string; name?: string }): Attachment
+  /** The bytes behind a reference of this tenant. */
+  read(attachment: Attachment): Promise<Uint8Array>
+}
+
+export interface ToolContext {
+  readonly tenant: string
+  readonly session: string
+  readonly principal: string | null
+  readonly batch: string
+  readonly callId: string
+  /** 1 for the first execution of the body; recoveries count on. */
+  readonly attempt: number
+  /** The same for all attempts and recoveries of this call, and of no other call. */
+  readonly idempotencyKey: string
+  /** An idempotency key of one step of this call. */
+  key(step: string): string
+  /** Aborts when the work is no longer wanted here: the runtime closes, or another worker took the call over. */
+  readonly signal: AbortSignal
+  readonly step: Step
+  /** Sleeps until a recorded instant; a restart in between sleeps the rest. Needs `onCrash: 'rerun'`. */
+  sleep(duration: Duration): Promise<void>
+  /** Makes a wait and records it; see Later. */
+  later<T = Json>(options?: LaterOptions): Promise<Later<T>>
+  /** Wall time, recorded: every replay sees the same instants. */
+  now(): Promise<number>
+  /** A number in [0, 1) that replays. */
+  random(): number
+  /** A UUID that replays. Unguessable without the host's key. */
+  uuid(): string
+  readonly log: Logger
+  readonly attachments: Attachments
+}

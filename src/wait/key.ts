@@ -1,0 +1,26 @@
+// The key of a wait (WAIT-3): 256 bits that only the host can derive and only their hash is stored. The same wait of the same
+// call has the same key after a crash, because everything it is derived from is on record or with the host.
+
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { frame } from '../kernel/id.ts'
+
+const prefix = 'pawl_'
+const shape = /^pawl_[A-Za-z0-9_-]{43}$/
+
+export const newSalt = (): string => randomBytes(16).toString('base64url')
+
+export interface WaitIdentity {
+  readonly tenant: string
+  readonly call: string
+  readonly name: string
+  readonly salt: string
+}
+
+export function waitKey(secret: Uint8Array, { tenant, call, name, salt }: WaitIdentity): string {
+  return prefix + createHmac('sha256', secret).update(frame('pawl wait key v1', tenant, call, name, salt)).digest('base64url')
+}
+
+export const hashKey = (key: string): string => createHash('sha256').update(key).digest('base64url')
+
+/** Whether a text could be a key at all; what is not one need not be looked up. */
+export const looksLikeKey = (text: unknown): text is string => typeof text === 'string' && shape.test(text)

@@ -1,0 +1,64 @@
+// What may answer a wait, and what an answer means for the call (WAIT-2, WAIT-6: falsy values are values).
+
+import { PawlError } from '../kernel/errors.ts'
+import { failure, type Outcome } from '../kernel/outcome.ts'
+import { decode, encode, type Json } from '../kernel/value.ts'
+import type { Resolution } from '../journal/call-state.ts'
+
+/** What a resolver may send; a timeout is the clock's to say. */
+export type Answer =
+  | { readonly value: unknown }
+  | { readonly failure: { readonly code: string; readonly message: string } }
+  | { readonly cancelled: string }
+
+/** Checks an answer from outside: exactly one kind, of the right shape. Values are escaped by encode(), never decoded. */
+export function checkedAnswer(answer: unknown): Resolution {
+  const wrong = (why: string): never => {
+    throw new PawlError('resolution_invalid', `${why}.`)
+  }
+  if (typeof answer !== 'object' || answer === null) return wrong('Something else came')
+  const given = answer as Record<string, unknown>
+  const kinds = ['value', 'failure', 'cancelled'].filter((kind) => Object.hasOwn(given, kind))
+  if (kinds.length !== 1) return wrong(kinds.length === 0 ? 'None of them came' : `${kinds.join(' and ')} came together`)
+  if (kinds[0] === 'value') return { value: given.value === undefined ? null : given.value }
+  if (kinds[0] === 'cancelled') {
+    return typeof given.cancelled === 'string' ? { cancelled: given.cancelled } : wrong('cancelled must be the reason, a string')
+  }
+  const { code, message } = (given.failure ?? {}) as Record<string, unknown>
+  if (typeof code !== 'string' || code === '' || typeof message !== 'string') {
+    return wrong('failure must be { code, message }, two strings')
+  }
+  return { failure: { code, message } }
+}
+
+export const encodeResolution = (resolution: Resolution): string => encode(resolution)
+export const decodeResolution = (text: string): Resolution => decode(text) as unknown as Resolution
+
+export type ResolutionKind = 'value' | 'failure' | 'cancelled' | 'timeout'
+export const kindOf = (resolution: Resolution): ResolutionKind =>
+  'value' in resolution ? 'value' : 'failure' in resolution ? 'failure' : 'cancelled' in resolution ? 'cancelled' : 'timeout'
+
+/** The outcome of a call that was parked on the wait, or whose body did not catch what the wait threw. */
+export function outcomeOf(resolution: Resolution): Outcome {
+  if ('value' in resolution) return { status: 'success', value: resolution.value as Json }
+  if ('failure' in resolution) return failure({ class: 'external', ...resolution.failure, source: 'tool' })
+  if ('cancelled' in resolution) {
+    return { status: 'cancelled', cancellation: { message: resolution.cancelled, source: 'cancellation' } }
+  }
+  return failure({ class: 'timeout', code: 'wait_timeout', message: 'Nobody answered before the deadline' })
+}
+
+/** What `await later.value` throws when the answer is not a value. Uncaught, it becomes that outcome, not an internal one. */
+export class WaitError extends Error {
+  override readonly name = 'WaitError'
+  /** `wait_timeout`, `wait_cancelled`, or the resolver's own code. */
+  readonly code: string
+  readonly outcome: Outcome
+
+  constructor(resolution: Exclude<Resolution, { value: unknown }>) {
+    const outcome = outcomeOf(resolution)
+    super(outcome.status === 'failure' ? outcome.failure.message : outcome.status === 'cancelled' ? outcome.cancellation.message : '')
+    this.outcome = outcome
+    this.code = 'failure' in resolution ? resolution.failure.code : 'timeout' in resolution ? 'wait_timeout' : 'wait_cancelled'
+  }
+}
