@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
-  resolve: { conditions: ['@pawl/source', 'node', 'import', 'default'] },
-  ssr: { resolve: { conditions: ['@pawl/source', 'node', 'import', 'default'] } },
+  resolve: { conditions: ['@pawl/source', 'node'] },
+  ssr: { resolve: { conditions: ['@pawl/source', 'node'] } },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Two cores: child processes of the kill tests need one of them.

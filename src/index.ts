@@ -6,7 +6,17 @@ export type { FeedEvent } from './feed/feed.ts'
 export type { ModelPart } from './call/project.ts'
 export type { ResolveAnswer } from './engine/engine.ts'
 export type { Duration } from './kernel/duration.ts'
-export type { Failure, FailOptions, FailureClass, Outcome, OutcomeStatus, RetryAdvice } from './kernel/outcome.ts'
+export type {
+  Cancellation,
+  Failure,
+  FailOptions,
+  FailureClass,
+  Outcome,
+  OutcomeSource,
+  OutcomeStatus,
+  RetryAdvice,
+  Unknown,
+} from './kernel/outcome.ts'
 export type { Clock } from './kernel/time.ts'
 export type { Ids } from './kernel/id.ts'
 export type { Answer } from './wait/resolution.ts'

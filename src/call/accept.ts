@@ -20,10 +20,9 @@ export async function accept(invocation: Invocation, tool: Tool): Promise<{ args
     args = encode(result.value)
   } catch (error) {
     if (!(error instanceof PawlError)) throw error
-    return { settle: refused([{ path: String(error.details.path ?? ''), message: error.message }]) }
+    return { settle: refused([{ path: error.details.path as string, message: error.message }]) }
   }
-  await invocation.accept(args)
-  return { args: decode(args) }
+  return { args: decode(await invocation.accept(args)) }
 }
 
 /** Phrased so that a model can mend it: every problem with its path. */

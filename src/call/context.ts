@@ -7,7 +7,7 @@ import type { Invocation, StepEnd, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
-import { type Attachment, decode, encode, isAttachment, type Json, mintAttachment } from '../kernel/value.ts'
+import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
@@ -48,9 +48,12 @@ export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): C
   const warnIfStop = (what: string): void => {
     if (mayRerun || warned) return
     warned = true
-    host.logger.warn(`Tool '${tool.name}' uses ctx.${what} but stops after a crash, so what it records is never replayed. Set onCrash: 'rerun'.`, {
-      tool: tool.name,
-    })
+    host.logger.warn(
+      `Tool '${tool.name}' uses ctx.${what} but stops after a crash, so what it records is never replayed. Set onCrash: 'rerun'.`,
+      {
+        tool: tool.name,
+      },
+    )
   }
   const needsRerun = (what: string): void => {
     if (!mayRerun) throw new PawlError('wait_needs_rerun', `Tool '${tool.name}' used ${what}.`)
@@ -106,7 +109,9 @@ export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): C
     batch,
     callId: id,
     attempt: invocation.attempt,
-    idempotencyKey: derived('call', 24).toString('base64url'),
+    get idempotencyKey() {
+      return derived('call', 24).toString('base64url')
+    },
     key: (name) => derived(`key:${name}`, 24).toString('base64url'),
     signal: invocation.signal,
     step: step as ToolContext['step'],
@@ -216,14 +221,14 @@ function attachmentsOf(invocation: Invocation, leaf: (what: string) => void): At
   return {
     create(data, { mediaType, name }): Attachment {
       leaf('attachments.create')
-      const bytes = typeof data === 'string' ? Buffer.from(data) : data
+      const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
       // Content-addressed: the same bytes of a tenant are one attachment, on a replay too.
       const id = `att_${createHash('sha256').update(mediaType).update('\0').update(bytes).digest('base64url')}`
       invocation.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
       return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
     },
     async read(attachment) {
-      if (!isAttachment(attachment as unknown as Json)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
+      if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
       const found = await invocation.attachment(attachment.ref.id)
       if (!found) throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} is not in this tenant.`)
       return found.data

@@ -72,7 +72,7 @@ class Parts {
 
   #attachmentsIn(value: Json): void {
     if (isAttachment(value)) this.attachment(value)
-    else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) this.#attachmentsIn(inner as Json)
+    else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) this.#attachmentsIn(inner)
   }
 
   #flush(): void {

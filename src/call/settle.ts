@@ -1,6 +1,7 @@
 // What a thrown thing means. fail() and an uncaught wait say it themselves; a step whose fate is unknown makes the call unknown;
 // everything else is internal: the operator's log gets the causes, everyone else one fixed sentence (VAL-4).
 
+import { inspect } from 'node:util'
 import type { Invocation } from '../engine/engine.ts'
 import { isInfrastructure, PawlError } from '../kernel/errors.ts'
 import { failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
@@ -31,7 +32,16 @@ function causes(error: unknown): string[] {
   const texts: string[] = []
   for (let cause = error; cause !== undefined && !seen.has(cause) && texts.length < 16; cause = (cause as Error)?.cause) {
     seen.add(cause)
-    texts.push(cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause))
+    texts.push(textOf(cause))
   }
   return texts
+}
+
+/** What was thrown may be anything, an object that throws when looked at included. */
+function textOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : inspect(thrown, { depth: 2 })
+  } catch {
+    return 'something that cannot be shown'
+  }
 }

@@ -5,6 +5,10 @@
 // pipeline: the engine runs it, and runs it again after a crash, on whatever worker holds the invocation then. All that drive
 // does to the outside goes through the invocation, whose verbs are of one kind: give back what is recorded under the key, or
 // do it and record it. Steps are leaves: nothing recorded may be used inside one.
+//
+// Two rules keep it true on an engine whose journal is ordinal (Restate): the body has a journal of its own, apart from the
+// decision about it, because after a crash the decision takes another path; and which verbs are called, in which order, may not
+// depend on anything that differs between two executions (`attempt`, `interrupted`) except through that decision.
 
 import type { Outcome } from '../kernel/outcome.ts'
 import type { CallPosition, CallRequest, Interruption, Resolution } from '../journal/call-state.ts'
@@ -49,10 +53,13 @@ export interface Invocation {
   /** How many executions of the body have begun. */
   readonly attempt: number
 
-  /** Records the accepted arguments. */
-  accept(args: string): Promise<void>
-  /** Records that an execution of the body begins. With `durable` it is on disk before this resolves. */
-  begin(how: { durable: boolean }): Promise<void>
+  /** Records the accepted arguments, once; gives back the recorded ones, which are what the body sees. */
+  accept(args: string): Promise<string>
+  /**
+   * Records that an execution of the body begins, then runs it, with no gap between the last look at the lease and the first
+   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so.
+   */
+  begin<T>(how: { durable: boolean }, body: () => T): Promise<Awaited<T>>
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
   run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */

@@ -6,8 +6,6 @@
 // A worker that dies leaves `received`, `queued` or `running` behind; whoever claims the call next reads from the state how
 // far it had come.
 
-import type { Outcome } from '../kernel/outcome.ts'
-
 export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
 
 /** Which state may follow which. `running` follows itself when a recovery starts the body again. */
@@ -17,6 +15,11 @@ export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {
   running: ['running', 'parked', 'settled'],
   parked: ['queued', 'settled'],
   settled: [],
+}
+
+/** Guards the table: a move that it does not hold is a defect of ours, and is stopped before it is written. */
+export function checkMove(from: CallState, to: CallState): void {
+  if (!legalMoves[from].includes(to)) throw new Error(`A call that is ${from} cannot become ${to}.`)
 }
 
 /** CALL-6: a call is its place. `occurrence` tells equal ids of one batch apart. */
@@ -105,10 +108,4 @@ export interface Interruption {
 
 export function interruptionOf(record: CallProgress): Interruption | null {
   return record.state === 'running' && record.startedAt !== null ? { attempt: record.attempt, startedAt: record.startedAt } : null
-}
-
-/** A settled call as everyone but the worker sees it. */
-export interface SettledCall {
-  readonly record: CallRecord
-  readonly outcome: Outcome
 }

@@ -59,9 +59,7 @@ export type OutcomeStatus = Outcome['status']
 export const internalErrorMessage = 'An internal error occurred while executing the tool'
 
 /** A failure with everything that is not said filled in. */
-export function failure(
-  about: Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>,
-): Extract<Outcome, { status: 'failure' }> {
+export function failure(about: Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>): Extract<Outcome, { status: 'failure' }> {
   return { status: 'failure', failure: { source: 'runtime', retry: { when: 'never' }, ...about } }
 }
 

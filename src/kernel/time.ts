@@ -7,6 +7,8 @@ export interface Clock {
   monotonic(): number
   /** Calls `fire` once after `ms` (any length; beyond 24.8 days too). Returns how to call it off. */
   timer(ms: number, fire: () => void): () => void
+  /** Calls `chore` about every `ms` until called off: heartbeats and polls, whose exact number means nothing. */
+  every(ms: number, chore: () => void): () => void
 }
 
 /** setTimeout wraps around above 2^31-1 ms, so long timers are walked in legs. */
@@ -27,5 +29,10 @@ export const systemClock: Clock = {
     }
     leg()
     return () => clearTimeout(handle)
+  },
+  every(ms, chore) {
+    const handle = setInterval(chore, ms)
+    handle.unref?.()
+    return () => clearInterval(handle)
   },
 }

@@ -35,25 +35,29 @@ export function mintAttachment(ref: AttachmentRef): Attachment {
   return attachment
 }
 
-export const isAttachment = (value: unknown): value is Attachment =>
-  typeof value === 'object' && value !== null && minted.has(value)
+export const isAttachment = (value: unknown): value is Attachment => typeof value === 'object' && value !== null && minted.has(value)
 
 /** What a value looks like after it was recorded: dates are strings, undefined is gone, functions never were. */
-export type Recorded<T> = T extends Attachment
-  ? Attachment
-  : T extends { toJSON(...args: never[]): infer J }
-    ? Recorded<J>
-    : T extends string | number | boolean | null
-      ? T
-      : T extends undefined
-        ? undefined
+export type Recorded<T> = [T] extends [Json | Attachment]
+  ? T
+  : T extends Attachment
+    ? Attachment
+    : T extends { toJSON(...args: never[]): infer J }
+      ? Recorded<J>
+      : T extends string | number | boolean | null | undefined
+        ? T
         : T extends bigint | symbol | ((...args: never[]) => unknown)
           ? never
           : T extends readonly unknown[]
-            ? { -readonly [K in keyof T]: undefined extends T[K] ? Recorded<Exclude<T[K], undefined>> | null : Recorded<T[K]> }
+            ? { -readonly [K in keyof T]: RecordedItem<T[K]> }
             : T extends object
-              ? { -readonly [K in keyof T as K extends string ? (Recorded<T[K]> extends never ? never : K) : never]: Recorded<T[K]> }
+              ? { -readonly [K in keyof T as RecordedKey<K, T[K]>]: Recorded<T[K]> }
               : Json
+
+/** An array has no holes: what cannot be recorded is null there. */
+type RecordedItem<T> = undefined extends T ? Recorded<Exclude<T, undefined>> | null : Recorded<T>
+/** In an object, what cannot be recorded is left out. */
+type RecordedKey<K, V> = K extends string ? ([Recorded<V>] extends [never] ? never : K) : never
 
 export const maxDepth = 512
 const tag = '$pawl'

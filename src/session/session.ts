@@ -64,7 +64,10 @@ interface SessionHost {
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
   const tenant = options.tenant ?? 'default'
   const principal = options.principal ?? null
-  for (const [what, value] of [['session id', id], ['tenant', tenant]] as const) {
+  for (const [what, value] of [
+    ['session id', id],
+    ['tenant', tenant],
+  ] as const) {
     if (typeof value !== 'string' || value === '' || !value.isWellFormed()) {
       throw new PawlError('config_invalid', `The ${what} is ${JSON.stringify(value)}; it must be a non-empty string.`)
     }
@@ -124,10 +127,17 @@ function checkAsk(call: CallAsk): void {
 function askedOf(call: CallAsk, position: Asked['position'], principal: string | null): Asked | { refused: Outcome } {
   let input: string
   try {
-    input = call.input === undefined || call.input === '' ? '{}' : typeof call.input === 'string' ? encode(JSON.parse(call.input)) : encode(call.input)
+    input =
+      call.input === undefined || call.input === ''
+        ? '{}'
+        : typeof call.input === 'string'
+          ? encode(JSON.parse(call.input))
+          : encode(call.input)
   } catch (error) {
     const why = error instanceof SyntaxError ? `The arguments are not valid JSON (${error.message})` : (error as Error).message
-    return { refused: failure({ class: 'invalid_request', code: 'invalid_arguments', message: `${why}. Fix the arguments and call again.` }) }
+    return {
+      refused: failure({ class: 'invalid_request', code: 'invalid_arguments', message: `${why}. Fix the arguments and call again.` }),
+    }
   }
   return { position, principal, tool: call.name, input, hash: contentHash(call.name, input) }
 }

@@ -6,6 +6,7 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { CallState } from '../journal/call-state.ts'
 import type { Change, CommitOptions, Committed, Hint } from './store.ts'
 
 interface Entry {
@@ -14,7 +15,10 @@ interface Entry {
   readonly reject: (error: unknown) => void
 }
 
-/** The answer for one change of a group; `failed` means this one alone broke, and nothing of it is on record. */
+/**
+ * The answer for one change of a group; `failed` means this one alone broke, and nothing of it is on record. A writer that cannot
+ * know whether anything is on record (a connection lost during the commit) throws instead: then all of the group are unavailable.
+ */
 export type Written = Committed | { readonly failed: unknown }
 export type Write = (changes: readonly Change[]) => Written[] | Promise<Written[]>
 
@@ -95,7 +99,7 @@ export class GroupCommit {
           entry.reject(unavailable(result.failed))
           continue
         }
-        if (result.ok && (entry.change.resolveWait || entry.change.updateCall?.release)) wakes = true
+        if (result.ok && mayWake(entry.change)) wakes = true
         entry.resolve(result)
       }
     } catch (cause) {
@@ -105,6 +109,13 @@ export class GroupCommit {
     this.hint({ wakes, outside: false })
   }
 }
+
+/** Whether a change may have made a call claimable, or answered a wait. */
+const mayWake = ({ resolveWait, updateCall, insertCall }: Change): boolean =>
+  resolveWait !== undefined || (updateCall?.release === true && wantsWorker(updateCall.progress.state)) || insertCall?.owner === null
+
+/** A call that is settled or parked is let go of, but there is nothing to claim. */
+const wantsWorker = (state: CallState): boolean => state !== 'settled' && state !== 'parked'
 
 const unavailable = (cause: unknown): PawlError =>
   cause instanceof PawlError ? cause : new PawlError('store_unavailable', `Writing failed: ${(cause as Error).message}.`, { cause })

@@ -10,6 +10,7 @@ import { GroupCommit } from './group.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from './store.ts'
 
 const at = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
+const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachment, data: Uint8Array.from(attachment.data) })
 
 export function memoryStore(options: { clock: Clock }): Store {
   const { clock } = options
@@ -70,7 +71,11 @@ export function memoryStore(options: { clock: Clock }): Store {
       const call = calls.get(wait.call)
       if (call?.state === 'parked' && call.wait === id) calls.set(call.uid, { ...call, state: 'queued' })
     }
-    for (const each of change.attachments ?? []) attachments.set(frame(each.tenant, each.id), each)
+    for (const each of change.attachments ?? []) {
+      const id = frame(each.tenant, each.id)
+      // A copy: the caller's buffer may be used again, ours is the record.
+      if (!attachments.has(id)) attachments.set(id, copyOf(each))
+    }
     for (const event of change.events) {
       const session = frame(event.tenant, event.session)
       const seq = (sequences.get(session) ?? 0) + 1
@@ -82,7 +87,7 @@ export function memoryStore(options: { clock: Clock }): Store {
 
   const group = new GroupCommit(clock, (changes) => changes.map(apply))
   const openWaits = (): WaitRecord[] =>
-    [...open].map((id) => waits.get(id) as WaitRecord).sort((a, b) => a.deadline - b.deadline || (a.id < b.id ? -1 : 1))
+    [...open].map((id) => waits.get(id) as WaitRecord).toSorted((a, b) => a.deadline - b.deadline || (a.id < b.id ? -1 : 1))
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
 
   return {
@@ -99,7 +104,10 @@ export function memoryStore(options: { clock: Clock }): Store {
         .filter((wait) => wait.deadline <= now)
         .slice(0, limit),
     nextDeadline: () => openWaits()[0]?.deadline,
-    attachment: (tenant, id) => attachments.get(frame(tenant, id)),
+    attachment: (tenant, id) => {
+      const found = attachments.get(frame(tenant, id))
+      return found && copyOf(found)
+    },
     events: ({ after, limit, of }) => {
       const found: EventRecord[] = []
       for (let index = after; index < events.length && found.length < limit; index++) {
@@ -113,7 +121,8 @@ export function memoryStore(options: { clock: Clock }): Store {
       const claimed: CallRecord[] = []
       for (const call of calls.values()) {
         if (claimed.length >= limit) break
-        if (call.state === 'settled' || call.state === 'parked' || alive(call.owner) || !tools.includes(call.tool)) continue
+        if (call.state === 'settled' || call.state === 'parked' || call.owner === worker || alive(call.owner) || !tools.includes(call.tool))
+          continue
         const mine = { ...call, owner: worker, fence: call.fence + 1 }
         calls.set(call.uid, mine)
         claimed.push(mine)

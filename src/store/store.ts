@@ -29,6 +29,7 @@ export interface Change {
   readonly insertWaits?: readonly WaitRecord[]
   /** Answers a wait; a call that is parked on it becomes queued, in the same transaction. */
   readonly resolveWait?: { readonly id: string; readonly resolution: string }
+  /** An id names its bytes: one that is on record in its tenant stays as it was first written. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly events: readonly NewEvent[]
 }
@@ -91,8 +92,9 @@ export interface Store {
   /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. */
   renew(worker: string, leaseMs: number): Soon<void>
   /**
-   * Takes calls that want a worker (received, queued, running) and have no living owner, oldest first: each gets this owner
-   * and the next fence, durably. Two workers never get the same call.
+   * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
+   * this owner and the next fence, durably. Two workers never get the same call, and none gets its own again,
+   * not even when its lease has run out: it is at work on it.
    */
   claim(worker: string, tools: readonly string[], limit: number): Soon<CallRecord[]>
   /** Ends the worker's lease: what it still owns may be claimed at once. */

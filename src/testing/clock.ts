@@ -19,6 +19,7 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
   let now = start
   let order = 0
   const timers = new Map<number, { at: number; fire: () => void }>()
+  const chores = new Map<number, { ms: number; last: number; chore: () => void }>()
   return {
     now: () => now,
     monotonic: () => now - start + 1_000,
@@ -27,11 +28,16 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
       timers.set(id, { at: now + Math.max(0, ms), fire })
       return () => void timers.delete(id)
     },
+    every(ms, chore) {
+      const id = ++order
+      chores.set(id, { ms, last: now, chore })
+      return () => void chores.delete(id)
+    },
     async advance(by) {
       const until = now + milliseconds(by, 'advance')
       await settle()
       for (;;) {
-        const due = [...timers].filter(([, timer]) => timer.at <= until).sort((a, b) => a[1].at - b[1].at || a[0] - b[0])[0]
+        const due = [...timers].filter(([, timer]) => timer.at <= until).toSorted((a, b) => a[1].at - b[1].at || a[0] - b[0])[0]
         if (!due) break
         const [id, timer] = due
         timers.delete(id)
@@ -40,6 +46,12 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
         await settle()
       }
       now = until
+      // However far time went, a chore that is due is done once.
+      for (const each of chores.values()) {
+        if (now - each.last < each.ms) continue
+        each.last = now
+        each.chore()
+      }
       await settle()
     },
     get pending() {

@@ -1,3 +1,4 @@
 // `pawl/testing`: for people who test their tools, and for ourselves.
 
 export { type ManualClock, manualClock } from './clock.ts'
+export { type Need, type OpenedStore, type OpenStore, type StoreCase, storeCases } from './store-cases/store-cases.ts'

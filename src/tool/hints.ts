@@ -1,7 +1,5 @@
 // What a tool says about itself, and what recovery concludes from it.
 
-import type { Tool } from './tool.ts'
-
 export interface Hints {
   /** Changes nothing outside. */
   readonly readOnly?: boolean
@@ -17,5 +15,5 @@ export interface Hints {
 export type OnCrash = 'rerun' | 'stop'
 
 /** DUR-3: what the tool declares wins; else a tool that changes nothing, or nothing twice, may run again. */
-export const onCrashOf = (tool: Pick<Tool, 'onCrash' | 'hints'>): OnCrash =>
+export const onCrashOf = (tool: { readonly onCrash: OnCrash | undefined; readonly hints: Hints }): OnCrash =>
   tool.onCrash ?? (tool.hints.readOnly || tool.hints.idempotent ? 'rerun' : 'stop')

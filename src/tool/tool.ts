@@ -25,7 +25,11 @@ export type OutputOf<R> = [R] extends [void | undefined]
       : Recorded<R>
 
 /** What `reconcile` found out about an interrupted attempt: its result, its failure, leave to run again, or nothing. */
-export type Finding<R> = { readonly value: R } | { readonly failure: Partial<Failure> & { message: string } } | { readonly rerun: true } | undefined
+export type Finding<R> =
+  | { readonly value: R }
+  | { readonly failure: Partial<Failure> & { message: string } }
+  | { readonly rerun: true }
+  | undefined
 
 export interface ToolDefinition<S extends AnySchema, R> {
   readonly name: string
@@ -69,7 +73,8 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   if (typeof definition.execute !== 'function') wrong('execute is not a function')
   if (definition.reconcile !== undefined && typeof definition.reconcile !== 'function') wrong('reconcile is not a function')
   const { onCrash } = definition
-  if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop') wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
+  if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
+    wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
   if (onCrash === 'rerun' && definition.reconcile) wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
   return Object.freeze({
     name,
@@ -80,5 +85,5 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     onCrash,
     reconcile: definition.reconcile,
     execute: definition.execute,
-  }) as Tool<AskOf<S>, OutputOf<Awaited<R>>>
+  })
 }

@@ -14,6 +14,6 @@ export function toolset(tools: readonly Tool[]): Toolset {
     if (byName.has(each.name)) throw new PawlError('tool_duplicate', `The name is '${each.name}'.`)
     byName.set(each.name, each)
   }
-  const names = [...byName.keys()].sort()
+  const names = [...byName.keys()].toSorted()
   return { get: (name) => byName.get(name), names }
 }

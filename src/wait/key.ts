@@ -17,7 +17,12 @@ export interface WaitIdentity {
 }
 
 export function waitKey(secret: Uint8Array, { tenant, call, name, salt }: WaitIdentity): string {
-  return prefix + createHmac('sha256', secret).update(frame('pawl wait key v1', tenant, call, name, salt)).digest('base64url')
+  return (
+    prefix +
+    createHmac('sha256', secret)
+      .update(frame('pawl wait key v1', tenant, call, name, salt))
+      .digest('base64url')
+  )
 }
 
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('base64url')

@@ -11,6 +11,7 @@ import { encode } from '../../kernel/value.ts'
 import {
   type CallProgress,
   type CallRecord,
+  checkMove,
   type Interruption,
   interruptionOf,
   type Resolution,
@@ -22,7 +23,7 @@ import type { AttachmentRecord, Change, Guard } from '../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { difference } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Wait, WaitSpec } from '../engine.ts'
-import type { Host } from './local.ts'
+import type { Host } from './host.ts'
 
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
@@ -37,6 +38,8 @@ export class LocalInvocation implements Invocation {
   #attachments: AttachmentRecord[] = []
   /** Why this execution no longer counts; set once. */
   #over: PawlError | null = null
+  /** The lapse of the lease after which this call was last seen to be ours. */
+  #heldSince: number
   /** How many waits and sleeps the body is in. */
   #waiting = 0
 
@@ -45,6 +48,7 @@ export class LocalInvocation implements Invocation {
     this.request = record
     this.interrupted = interruptionOf(record)
     this.landed = known.landed
+    this.#heldSince = host.lease.lapses
     const { state, args, attempt, startedAt, wait, outcome, settledAt } = record
     this.#progress = { state, args, attempt, startedAt, wait, outcome, settledAt }
     this.#steps = new Map(known.steps.map((step) => [step.key, step]))
@@ -76,17 +80,20 @@ export class LocalInvocation implements Invocation {
     })
   }
 
-  async accept(args: string): Promise<void> {
+  async accept(args: string): Promise<string> {
     this.#progress = { ...this.#progress, args }
+    return args
   }
 
-  async begin(how: { durable: boolean }): Promise<void> {
+  async begin<T>(how: { durable: boolean }, body: () => T): Promise<Awaited<T>> {
     const at = this.#host.clock.now()
     const attempt = this.#progress.attempt + 1
-    this.#progress = { ...this.#progress, state: 'running', attempt, startedAt: at }
+    this.#move({ state: 'running', attempt, startedAt: at })
     const change = this.#held({ updateCall: this.#update(), events: [this.#event('call.started', at, { attempt })] })
     if (how.durable) await this.#write(change)
     else this.#ride(change)
+    while (!this.#surelyHeld()) await this.#verifyHeld()
+    return await body()
   }
 
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
@@ -97,7 +104,6 @@ export class LocalInvocation implements Invocation {
       if (found.state === 'failed') return { failed: found.value as string }
       if (spec.once) throw new PawlError('step_unknown', `The step is '${spec.key}'.`, { details: { step: spec.key, startedAt: found.at } })
     }
-    await this.#mayStart()
     const step = (state: StepRecord['state'], value: string | null): StepRecord => ({
       call: this.request.uid,
       key: spec.key,
@@ -110,6 +116,7 @@ export class LocalInvocation implements Invocation {
       const started = step('started', null)
       await this.#write(this.#held({ steps: [started], events: [this.#event('step.started', started.at, { step: spec.key })] }))
     }
+    while (!this.#surelyHeld()) await this.#verifyHeld()
     const end = await body()
     const ended = 'done' in end ? step('done', end.done) : step('failed', end.failed)
     await this.#write(this.#held({ steps: [ended], events: [this.#event(`step.${ended.state as 'done'}`, ended.at, { step: spec.key })] }))
@@ -193,7 +200,7 @@ export class LocalInvocation implements Invocation {
   async settle(outcome: Outcome): Promise<boolean> {
     this.#check()
     const at = this.#host.clock.now()
-    this.#progress = { ...this.#progress, state: 'settled', outcome: encode(outcome), settledAt: at }
+    this.#move({ state: 'settled', outcome: encode(outcome), settledAt: at })
     const body = { status: outcome.status, attempts: this.#progress.attempt }
     return this.#finish(this.#held({ updateCall: this.#update(true), events: [this.#event('call.settled', at, body)] }))
   }
@@ -202,6 +209,7 @@ export class LocalInvocation implements Invocation {
   async park(wait: Wait): Promise<'parked' | 'answered' | 'lost'> {
     this.#check()
     const at = this.#host.clock.now()
+    checkMove(this.#progress.state, 'parked')
     const parked = { ...this.#progress, state: 'parked' as const, wait: wait.id }
     const change = this.#held({
       updateCall: { uid: this.request.uid, progress: parked, release: true },
@@ -223,6 +231,11 @@ export class LocalInvocation implements Invocation {
   async handBack(): Promise<void> {
     const change = this.#held({ updateCall: { uid: this.request.uid, progress: this.#progress, release: true }, events: [] })
     await this.#host.store.commit(change)
+  }
+
+  #move(to: Partial<CallProgress> & Pick<CallProgress, 'state'>): void {
+    checkMove(this.#progress.state, to.state)
+    this.#progress = { ...this.#progress, ...to }
   }
 
   #keyOf(name: string, salt: string): string {
@@ -272,15 +285,26 @@ export class LocalInvocation implements Invocation {
     return committed.ok
   }
 
-  /** No effect starts when the lease may have run out: a worker that was stopped for a while first asks whether it still holds. */
-  async #mayStart(): Promise<void> {
+  /**
+   * Whether an effect may start now. Asked in the same synchronous stretch that starts it: a process that is stopped in between
+   * and woken after its lease has run out would otherwise act on an old answer.
+   */
+  #surelyHeld(): boolean {
     this.#check()
-    if (this.#host.lease.fresh()) return
-    const { uid, fence } = this.request
-    await this.#host.lease.renew()
-    const record = await this.#host.store.call(uid)
-    if (record && (record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
-    this.#check()
+    const { lease } = this.#host
+    return lease.fresh() && lease.lapses === this.#heldSince
+  }
+
+  /** The lease had run out: others may have taken the call. Asks the store. */
+  async #verifyHeld(): Promise<void> {
+    const { lease, store } = this.#host
+    if (!lease.fresh()) await lease.renew()
+    const { lapses } = lease
+    const { uid, fence, position } = this.request
+    // Asked by place: while we were away, another worker may even have put the same call on record under a uid of its own.
+    const record = await store.callAt(position)
+    if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
+    this.#heldSince = lapses
   }
 
   async #idly<T>(wait: () => Promise<T>): Promise<T> {

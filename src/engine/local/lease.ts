@@ -12,6 +12,8 @@ export class Lease {
   readonly #clock: Clock
   readonly #logger: Logger
   #until = Number.NEGATIVE_INFINITY
+  /** How often the lease had run out before it was renewed: each time, others may have taken what we held. */
+  lapses = 0
   #callOff: (() => void) | null = null
 
   constructor(options: { worker: string; ms: number; store: Store; clock: Clock; logger: Logger }) {
@@ -31,23 +33,18 @@ export class Lease {
     // Measured before the store does: our idea of the end is never later than the store's.
     const from = this.#clock.monotonic()
     await this.#store.renew(this.worker, this.ms)
+    if (this.#clock.monotonic() >= this.#until) this.lapses++
     this.#until = from + this.ms
   }
 
   /** Renews three times per lease, and calls `tick` each time: the moment to look for work that others left. */
   keep(tick: () => void): void {
-    const beat = (): void => {
-      this.#callOff = this.#clock.timer(this.ms / 3, () => {
-        this.renew().then(tick, (cause: Error) => this.#logger.warn('The lease could not be renewed', { cause: cause.message })).finally(() => {
-          if (this.#callOff) beat()
-        })
-      })
-    }
-    beat()
+    this.#callOff = this.#clock.every(this.ms / 3, () => {
+      this.renew().then(tick, (cause: Error) => this.#logger.warn('The lease could not be renewed', { cause: cause.message }))
+    })
   }
 
   stop(): void {
     this.#callOff?.()
-    this.#callOff = null
   }
 }

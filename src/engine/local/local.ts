@@ -6,27 +6,16 @@ import { frame, type Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode, recorded } from '../../kernel/value.ts'
-import type { CallPosition, CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
-import { eventOf } from '../../journal/event.ts'
+import type { CallPosition, CallRecord, Resolution } from '../../journal/call-state.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
-import { hashKey, looksLikeKey } from '../../wait/key.ts'
-import { decodeResolution, encodeResolution, kindOf } from '../../wait/resolution.ts'
+import { decodeResolution } from '../../wait/resolution.ts'
 import type { Asked, Drive, Engine, ResolveAnswer, Settled, Started } from '../engine.ts'
+import { Answers } from './answers.ts'
+import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
 import { Lease } from './lease.ts'
 import { Timers, Waiters } from './wake.ts'
-
-export interface Host {
-  readonly store: Store
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly secret: Uint8Array
-  readonly logger: Logger
-  readonly lease: Lease
-  readonly timers: Timers
-  readonly waiters: Waiters
-}
 
 export interface LocalEngineOptions {
   readonly store: Store
@@ -50,6 +39,8 @@ interface Live {
   readonly reject: (error: unknown) => void
   /** While this worker holds it. */
   invocation: LocalInvocation | null
+  /** Resolves when this worker has driven it as far as it can: to its end, or to where it waits without us. */
+  driven: Promise<void>
 }
 
 const claimPage = 64
@@ -57,6 +48,7 @@ const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch,
 
 export class LocalEngine implements Engine {
   readonly #host: Host
+  readonly #answers: Answers
   readonly #drive: Drive
   readonly #tools: readonly string[]
   /** By place. A start that still asks the store stands here too, so that two starts of one call are one. */
@@ -72,8 +64,10 @@ export class LocalEngine implements Engine {
     this.#drive = options.drive
     this.#tools = options.tools
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
-    const expire = async (wait: WaitRecord): Promise<void> => void (await this.#answer(wait, { timeout: true }))
-    this.#host = { store, clock, ids, secret, logger, lease, waiters: new Waiters(store), timers: new Timers({ store, clock, expire }) }
+    const waiters = new Waiters(store)
+    this.#answers = new Answers({ store, clock, waiters })
+    const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
+    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers }
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
@@ -81,7 +75,7 @@ export class LocalEngine implements Engine {
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     const engine = new LocalEngine(options)
     await engine.#host.lease.renew()
-    engine.#host.lease.keep(() => engine.#sweep())
+    engine.#host.lease.keep(() => engine.#look())
     await engine.#sweep()
     await engine.#host.timers.sweep()
     return engine
@@ -102,13 +96,7 @@ export class LocalEngine implements Engine {
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
     if (this.#closing) throw new PawlError('runtime_closed')
-    if (!looksLikeKey(key)) return { answer: 'unknown_or_revoked' }
-    const wait = await this.#host.store.waitByKeyHash(hashKey(key))
-    if (!wait) return { answer: 'unknown_or_revoked' }
-    // Past the deadline the clock was first, even if its timer has not fired yet.
-    const late = this.#host.clock.now() >= wait.deadline && wait.resolution === null
-    const first = await this.#answer(wait, late ? { timeout: true } : resolution)
-    return first && !late ? { answer: 'accepted' } : { answer: 'already_resolved', terminal: await this.#terminal(wait.id) }
+    return this.#answers.resolve(key, resolution)
   }
 
   async close(graceMs: number): Promise<void> {
@@ -134,7 +122,7 @@ export class LocalEngine implements Engine {
     if (busy.length === 0) return
     let callOff = (): void => {}
     const patience = new Promise<void>((resolve) => void (callOff = clock.timer(graceMs, resolve)))
-    await Promise.race([Promise.allSettled(busy.map((live) => live.promise)), patience])
+    await Promise.race([Promise.all(busy.map((live) => live.driven)), patience])
     callOff()
   }
 
@@ -179,7 +167,7 @@ export class LocalEngine implements Engine {
     const live = this.#newLive(record)
     const invocation = new LocalInvocation(this.#host, record, { steps: [], waits: [], landed: null })
     invocation.insert()
-    void this.#run(live, invocation)
+    live.driven = this.#run(live, invocation)
     return live
   }
 
@@ -187,7 +175,7 @@ export class LocalEngine implements Engine {
     const { promise, resolve, reject } = Promise.withResolvers<Settled>()
     promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
     const { uid, position, hash } = record
-    const live: Live = { uid, position, hash, promise, resolve, reject, invocation: null }
+    const live: Live = { uid, position, hash, promise, resolve, reject, invocation: null, driven: Promise.resolve() }
     this.#byUid.set(uid, live)
     return live
   }
@@ -224,7 +212,7 @@ export class LocalEngine implements Engine {
         if (parked === 'lost') return await this.#lost(live)
         // Its answer came before it could park: land it here and now.
         const request = { ...invocation.request, args: invocation.args, attempt: invocation.attempt, state: 'queued' as const }
-        invocation = new LocalInvocation(this.#host, request, { steps: [], waits: [], landed: await this.#terminal(driven.park.id) })
+        invocation = new LocalInvocation(this.#host, request, { steps: [], waits: [], landed: await this.#answers.given(driven.park.id) })
         live.invocation = invocation
       }
     } catch (error) {
@@ -261,30 +249,19 @@ export class LocalEngine implements Engine {
     other.promise.then(live.resolve, live.reject)
   }
 
-  /** First writer wins: true if this answer was it. Whoever stands in the wait hears of it either way. */
-  async #answer(wait: WaitRecord, resolution: Resolution): Promise<boolean> {
-    const { store, clock, waiters } = this.#host
-    const call = await store.call(wait.call)
-    if (!call) return false
-    const event = eventOf({ tenant: call.position.tenant, session: call.position.session, call: call.uid })
-    const committed = await store.commit({
-      guards: [{ kind: 'open', wait: wait.id }],
-      resolveWait: { id: wait.id, resolution: encodeResolution(resolution) },
-      events: [event('wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })],
-    })
-    if (committed.ok) waiters.deliver(wait.id, await this.#terminal(wait.id))
-    return committed.ok
-  }
-
-  async #terminal(wait: string): Promise<Resolution> {
-    const record = await this.#host.store.wait(wait)
-    return decodeResolution((record as WaitRecord).resolution as string)
-  }
-
   #hinted(hint: Hint): void {
     if (this.#closing) return
-    if (hint.wakes || hint.outside) this.#sweep().catch((error: unknown) => this.#host.logger.warn('Looking for work failed', { error }))
-    if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#host.logger.warn('Looking at the store failed', { error }))
+    if (hint.wakes || hint.outside) this.#look()
+    if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
+  }
+
+  /** Looks for work. Should the store not answer, the next heartbeat looks again. */
+  #look(): void {
+    this.#sweep().catch((error: unknown) => this.#failedToLook(error))
+  }
+
+  #failedToLook(error: unknown): void {
+    if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
   }
 
   /** Another process wrote: it may have settled what we watch, answered what we wait for, or set a sooner deadline. */
@@ -327,6 +304,6 @@ export class LocalEngine implements Engine {
     const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
-    void this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
+    live.driven = this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
   }
 }

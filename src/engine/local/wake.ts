@@ -5,6 +5,7 @@ import { PawlError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
+import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
 
 /** Bodies that stand in `await later.value`. */
@@ -39,7 +40,7 @@ export class Waiters {
       // It listens first and looks second, so an answer that comes in between is not missed.
       this.#look(wait).catch((error: unknown) => {
         forget()
-        reject(error as Error)
+        reject(error)
       })
     })
   }
@@ -60,18 +61,22 @@ export class Waiters {
   }
 }
 
+const retryMs = 1_000
+
 /** The one sleeper for all deadlines. */
 export class Timers {
   readonly #store: Store
   readonly #clock: Clock
+  readonly #logger: Logger
   readonly #expire: (wait: WaitRecord) => Promise<void>
   #armedFor = Number.POSITIVE_INFINITY
   #callOff: (() => void) | null = null
   #stopped = false
 
-  constructor(options: { store: Store; clock: Clock; expire: (wait: WaitRecord) => Promise<void> }) {
+  constructor(options: { store: Store; clock: Clock; logger: Logger; expire: (wait: WaitRecord) => Promise<void> }) {
     this.#store = options.store
     this.#clock = options.clock
+    this.#logger = options.logger
     this.#expire = options.expire
   }
 
@@ -80,7 +85,12 @@ export class Timers {
     if (this.#stopped || deadline >= this.#armedFor) return
     this.#callOff?.()
     this.#armedFor = deadline
-    this.#callOff = this.#clock.timer(deadline - this.#clock.now(), () => void this.sweep())
+    this.#callOff = this.#clock.timer(deadline - this.#clock.now(), () => {
+      this.sweep().catch((error: unknown) => {
+        this.#logger.warn('Deadlines could not be looked at; trying again soon', { error })
+        this.soon(this.#clock.now() + retryMs)
+      })
+    })
   }
 
   /** Expires what is due, then sleeps until the next deadline on record. */

@@ -32,7 +32,9 @@ export function writer(db: DatabaseSync): (change: Change) => Committed {
     'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   )
   const resolveWait = db.prepare('UPDATE waits SET resolution = ? WHERE id = ?')
-  const queueParked = db.prepare(`UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`)
+  const queueParked = db.prepare(
+    `UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`,
+  )
   const putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
   const addEvent = db.prepare(
     `INSERT INTO events (tenant, session, seq, call, type, at, body)
@@ -58,8 +60,26 @@ export function writer(db: DatabaseSync): (change: Change) => Committed {
     if (call) {
       const p = call.position
       insertCall.run(
-        call.uid, p.tenant, p.session, p.batch, p.id, p.occurrence, call.principal, call.tool, call.input, call.hash, call.createdAt,
-        call.state, call.args, call.attempt, call.startedAt, call.wait, call.outcome, call.settledAt, call.fence, call.owner,
+        call.uid,
+        p.tenant,
+        p.session,
+        p.batch,
+        p.id,
+        p.occurrence,
+        call.principal,
+        call.tool,
+        call.input,
+        call.hash,
+        call.createdAt,
+        call.state,
+        call.args,
+        call.attempt,
+        call.startedAt,
+        call.wait,
+        call.outcome,
+        call.settledAt,
+        call.fence,
+        call.owner,
       )
     }
     if (change.updateCall) {

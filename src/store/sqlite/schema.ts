@@ -41,7 +41,7 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE UNIQUE INDEX calls_place ON calls (tenant, session, batch, id, occurrence);
   -- Only open work is in here, so finding it costs nothing however long the history is.
-  CREATE INDEX calls_open ON calls (uid) WHERE state IN ('received', 'queued', 'running');
+  CREATE INDEX calls_open ON calls (createdAt, uid) WHERE state IN ('received', 'queued', 'running');
   CREATE TABLE steps (
     call  TEXT NOT NULL,
     key   TEXT NOT NULL,

@@ -79,9 +79,9 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     claim: db.prepare(
       `UPDATE calls SET fence = fence + 1, owner = ?1 WHERE uid IN (
          SELECT uid FROM calls WHERE state IN ('received', 'queued', 'running')
-           AND (owner IS NULL OR owner NOT IN (SELECT id FROM workers WHERE issued <= ?2 AND until > ?2))
+           AND (owner IS NULL OR owner <> ?1 AND owner NOT IN (SELECT id FROM workers WHERE issued <= ?2 AND until > ?2))
            AND tool IN (SELECT value FROM json_each(?3))
-         ORDER BY uid LIMIT ?4)
+         ORDER BY createdAt, uid LIMIT ?4)
        RETURNING *`,
     ),
     setting: db.prepare('SELECT value FROM settings WHERE key = ?'),
@@ -95,17 +95,11 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   const dataVersion = (): number => (q.dataVersion.get() as { data_version: number }).data_version
   let seen = dataVersion()
   let closed = false
-  let callOffPoll = (): void => {}
-  const poll = (): void => {
-    callOffPoll = clock.timer(pollMs, () => {
-      if (closed) return
-      const now = dataVersion()
-      if (now !== seen) group.hint({ wakes: true, outside: true })
-      seen = now
-      poll()
-    })
-  }
-  poll()
+  const callOffPoll = clock.every(pollMs, () => {
+    const now = dataVersion()
+    if (now !== seen) group.hint({ wakes: true, outside: true })
+    seen = now
+  })
 
   return {
     kind: 'sqlite',
@@ -133,9 +127,9 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       for (const { id } of q.workers.all(worker) as { id: string }[]) {
         if (!locks.has(id) && surelyDead(file, id)) q.leave.run(id)
       }
-      return inTransaction(() =>
-        q.claim.all(worker, clock.monotonic(), JSON.stringify(tools), limit).map((row) => callOf(row as never)),
-      )
+      const rows = inTransaction(() => q.claim.all(worker, clock.monotonic(), JSON.stringify(tools), limit))
+      // RETURNING has an order of its own.
+      return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
     },
     leave: (worker) => {
       q.leave.run(worker)

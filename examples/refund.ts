@@ -1,0 +1,25 @@
+// The README's example, whole and running: a refund whose money moves once, however often this program is killed and started.
+
+import { createRuntime, fail, tool } from 'pawl'
+import { z } from 'zod'
+import { mail, payments } from './outside.ts'
+
+const refund = tool({
+  name: 'refund',
+  description: 'Refund an order',
+  input: z.object({ order: z.string(), cents: z.number().int().positive() }),
+  onCrash: 'rerun', // safe: what matters happens in recorded steps
+  async execute({ order, cents }, ctx) {
+    const charge = await ctx.step('find', () => payments.find(order))
+    if (!charge) throw fail(`No charge for order ${order}`, { code: 'not_found' })
+    const done = await ctx.step('refund', () => payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') }))
+    await ctx.step('receipt', () => mail.send(charge.email, `We refunded ${cents} cents.`))
+    return done
+  },
+})
+
+const runtime = await createRuntime({ store: 'sqlite:agent.db', tools: [refund] })
+const session = runtime.session('chat-42')
+const [outcome] = await session.run([{ id: 'call_1', name: 'refund', input: { order: 'A1', cents: 4200 } }], { batch: 'msg_7' })
+console.log(outcome?.status, outcome?.parts)
+await runtime.close()

@@ -1,0 +1,19 @@
+// What the parts of the local engine share.
+
+import type { Ids } from '../../kernel/id.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Store } from '../../store/store.ts'
+import type { Logger } from '../../tool/context.ts'
+import type { Lease } from './lease.ts'
+import type { Timers, Waiters } from './wake.ts'
+
+export interface Host {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly secret: Uint8Array
+  readonly logger: Logger
+  readonly lease: Lease
+  readonly timers: Timers
+  readonly waiters: Waiters
+}

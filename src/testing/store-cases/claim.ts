@@ -1,0 +1,254 @@
+// TESTING: who holds what. Claims, leases by the store's clock, and letting go.
+
+import assert from 'node:assert/strict'
+import { manualClock } from '../clock.ts'
+import type { CallState } from '../../journal/call-state.ts'
+import type { Store } from '../../store/store.ts'
+import type { StoreCase } from './case.ts'
+import * as r from './records.ts'
+
+/** Longer than any case runs in real time. */
+const long = 600_000
+const uids = (calls: readonly { uid: string }[]): string[] => calls.map((call) => call.uid)
+
+/** Many workers on some handles take forty calls in small bites, all at once. */
+async function neverTwice(handles: readonly Store[]): Promise<void> {
+  const first = handles[0] as Store
+  await r.insert(first, ...Array.from({ length: 40 }, (_, index) => r.callRecord(`c${index}`)))
+  const workers = Array.from({ length: 8 }, (_, index) => ({ id: `w${index}`, store: handles[index % handles.length] as Store }))
+  for (const { id, store } of workers) await store.renew(id, long)
+  const taken = await Promise.all(
+    workers.map(async ({ id, store }) => {
+      const own = []
+      for (let turn = 0; turn < 8; turn++) own.push(...(await store.claim(id, r.tools, 3)))
+      return own
+    }),
+  )
+  const all = taken.flat()
+  assert.equal(new Set(uids(all)).size, all.length, 'a call was claimed twice')
+  assert.equal(all.length, 40, 'a call was left behind')
+  for (const call of all) {
+    assert.equal(call.fence, 2)
+    assert.deepEqual(await first.call(call.uid), call)
+  }
+}
+
+export const claimCases: readonly StoreCase[] = [
+  {
+    topic: 'claim',
+    name: 'takes what is received, queued or running, and nothing that is parked or settled',
+    promise: ['DUR-3'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const states: CallState[] = ['received', 'queued', 'running', 'parked', 'settled']
+      await r.insert(store, ...states.map((state, index) => r.callRecord(state, { state, createdAt: r.longAgo + index })))
+      await store.renew('w', long)
+      assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['received', 'queued', 'running'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'takes only calls of the tools it is told',
+    promise: ['CALL-7'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await r.insert(
+        store,
+        ...['a', 'b', 'A', 'a,b', 'c'].map((tool, index) => r.callRecord(`of ${tool}`, { tool, createdAt: r.longAgo + index })),
+      )
+      await store.renew('w', long)
+      assert.deepEqual(await store.claim('w', [], 10), [])
+      assert.deepEqual(uids(await store.claim('w', ['a', 'c', 'none'], 10)), ['of a', 'of c'])
+      assert.deepEqual(uids(await store.claim('w', ['a,b'], 10)), ['of a,b'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'takes the oldest first, no more than the limit, whatever their ids sort like',
+    async run(open) {
+      const { store } = await open(manualClock())
+      for (let age = 0; age < 10; age++) await r.insert(store, r.callRecord(`uid ${9 - age}`, { createdAt: r.longAgo + age }))
+      await store.renew('w', long)
+      assert.deepEqual(await store.claim('w', r.tools, 0), [])
+      assert.deepEqual(uids(await store.claim('w', r.tools, 3)), ['uid 9', 'uid 8', 'uid 7'])
+      assert.deepEqual(uids(await store.claim('w', r.tools, 3)), ['uid 6', 'uid 5', 'uid 4'])
+      assert.deepEqual(uids(await store.claim('w', r.tools, 30)), ['uid 3', 'uid 2', 'uid 1', 'uid 0'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'gives each call this owner and the next fence, and hands it out as it is on record',
+    promise: ['DUR-7'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const calls = [
+        r.callRecord('c1', { fence: 1, principal: 'p', args: '[]' }),
+        r.callRecord('c2', { fence: 41, owner: 'dead', createdAt: r.longAgo + 1 }),
+      ]
+      await r.insert(store, ...calls)
+      let owner = ''
+      for (const round of [1, 2, 3]) {
+        if (owner) await store.leave(owner)
+        owner = `w${round}`
+        await store.renew(owner, long)
+        const claimed = await store.claim(owner, r.tools, 10)
+        assert.deepEqual(
+          claimed,
+          calls.map((call) => ({ ...call, owner, fence: call.fence + round })),
+        )
+        for (const call of claimed) {
+          assert.deepEqual(await store.call(call.uid), call)
+          assert.deepEqual(await store.callAt(call.position), call)
+        }
+      }
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'leaves alone what a living worker owns, the claimer itself included',
+    promise: ['DUR-7'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await store.renew('a', long)
+      await store.renew('b', long)
+      await r.insert(
+        store,
+        r.callRecord('of a', { owner: 'a' }),
+        r.callRecord('of b', { owner: 'b', state: 'running' }),
+        r.callRecord('of nobody'),
+      )
+      assert.deepEqual(uids(await store.claim('a', r.tools, 10)), ['of nobody'])
+      assert.deepEqual(await store.claim('a', r.tools, 10), [])
+      assert.deepEqual(await store.claim('b', r.tools, 10), [])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'takes what a worker owns that never had a lease',
+    promise: ['DUR-7'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await r.insert(store, r.callRecord('c1', { owner: 'unheard of' }))
+      assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['c1'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'gives no worker its own calls again, not even when its lease is over: it is at work on them',
+    promise: ['DUR-7'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await r.insert(store, r.callRecord('c1'))
+      const [first] = await store.claim('late', r.tools, 10)
+      await store.renew('late', long)
+      await store.leave('late')
+      assert.deepEqual(await store.claim('late', r.tools, 10), [])
+      assert.deepEqual(await store.call('c1'), first)
+      assert.equal((await store.claim('other', r.tools, 10))[0]?.fence, 3)
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'eight workers never get the same call, and leave none behind',
+    promise: ['DUR-7'],
+    run: async (open) => neverTwice([(await open(manualClock())).store]),
+  },
+  {
+    topic: 'claim',
+    name: 'eight workers on two handles never get the same call, and leave none behind',
+    promise: ['DUR-7'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      await neverTwice([store, await again()])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'leave() makes what the worker still owns claimable at once, and nothing of others',
+    promise: ['DUR-13'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      for (const worker of ['a', 'b', 'c']) await store.renew(worker, long)
+      await r.insert(store, r.callRecord('of a', { owner: 'a', state: 'running' }), r.callRecord('of b', { owner: 'b', state: 'running' }))
+      await store.leave('nobody')
+      assert.deepEqual(await store.claim('c', r.tools, 10), [])
+      await store.leave('a')
+      assert.deepEqual(uids(await store.claim('c', r.tools, 10)), ['of a'])
+      await store.renew('a', long)
+      assert.deepEqual(await store.claim('a', r.tools, 10), [])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'a lease protects across handles, and leave() frees across handles',
+    promise: ['DUR-7', 'DUR-13'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      const other = await again()
+      await store.renew('a', long)
+      await other.renew('b', long)
+      await r.insert(store, r.callRecord('c1', { owner: 'a', state: 'running' }))
+      assert.deepEqual(await other.claim('b', r.tools, 10), [])
+      await store.leave('a')
+      assert.deepEqual(uids(await other.claim('b', r.tools, 10)), ['c1'])
+      assert.deepEqual(await store.claim('c', r.tools, 10), [])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'a lease that is not renewed runs out',
+    promise: ['DUR-7'],
+    async run(open) {
+      const clock = manualClock()
+      const { store } = await open(clock)
+      await store.renew('silent', 300)
+      await store.renew('alive', long)
+      await r.insert(store, r.callRecord('of silent', { owner: 'silent', state: 'running' }), r.callRecord('of alive', { owner: 'alive' }))
+      const claimed = await r.eventually(clock, 'the end of a lease', async () => {
+        const got = await store.claim('next', r.tools, 10)
+        return got.length > 0 && got
+      })
+      assert.deepEqual(uids(claimed), ['of silent'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'a lease counts from its last renewal, to the millisecond of the given clock',
+    promise: ['DUR-7'],
+    needs: 'given clock',
+    async run(open) {
+      const clock = manualClock()
+      const { store } = await open(clock)
+      await r.insert(store, r.callRecord('c1', { owner: 'a', state: 'running' }))
+      await store.renew('b', long)
+      await store.renew('a', 1_000)
+      await clock.advance(999)
+      assert.deepEqual(await store.claim('b', r.tools, 10), [])
+      await store.renew('a', 1_000)
+      await clock.advance(999)
+      assert.deepEqual(await store.claim('b', r.tools, 10), [])
+      await clock.advance(1)
+      assert.deepEqual(uids(await store.claim('b', r.tools, 10)), ['c1'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'a wall clock that is set forward or back ends no lease and prolongs none',
+    promise: ['DUR-7'],
+    needs: 'given clock',
+    async run(open) {
+      const clock = manualClock()
+      let shift = 0
+      const { store } = await open({ ...clock, now: () => clock.now() + shift })
+      await r.insert(store, r.callRecord('c1', { owner: 'a', state: 'running' }))
+      await store.renew('a', 1_000)
+      shift = 86_400_000
+      assert.deepEqual(await store.claim('b', r.tools, 10), [])
+      shift = -86_400_000
+      await clock.advance(1_000)
+      assert.deepEqual(uids(await store.claim('b', r.tools, 10)), ['c1'])
+    },
+  },
+]

@@ -1,0 +1,183 @@
+// TESTING: the journal as a feed. Positions that a reader can rely on, and a sequence of its own for every session.
+
+import assert from 'node:assert/strict'
+import { manualClock } from '../clock.ts'
+import type { EventRecord, NewEvent } from '../../journal/event.ts'
+import type { Store } from '../../store/store.ts'
+import type { StoreCase } from './case.ts'
+import * as r from './records.ts'
+
+const all = { after: 0, limit: 10_000 }
+const scope = (event: { tenant: string; session: string }): string => `${event.tenant}/${event.session}`
+
+/** What every reader may rely on, whoever wrote. */
+function assertOrdered(events: readonly EventRecord[]): void {
+  const sequences = new Map<string, number>()
+  let last = 0
+  for (const event of events) {
+    assert.ok(Number.isSafeInteger(event.position) && event.position > last, `position ${event.position} after ${last}`)
+    last = event.position
+    const next = (sequences.get(scope(event)) ?? 0) + 1
+    assert.equal(event.seq, next, `seq in ${scope(event)}`)
+    sequences.set(scope(event), next)
+  }
+}
+
+/** Reads on as a feed does: from where it stands, page by page. */
+async function readOn(store: Store, seen: EventRecord[], limit: number): Promise<number> {
+  const page = await store.events({ after: seen.at(-1)?.position ?? 0, limit })
+  seen.push(...page)
+  return page.length
+}
+
+export const feedCases: readonly StoreCase[] = [
+  {
+    topic: 'feed',
+    name: 'positions grow and the sequence of each session has no gap, with ten sessions writing at once',
+    promise: ['FEED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await Promise.all(
+        Array.from({ length: 200 }, (_, index) => {
+          const about = { session: `s${index % 10}` }
+          return store.commit(r.change({ events: [r.eventRecord(index * 2, about), r.eventRecord(index * 2 + 1, about)] }))
+        }),
+      )
+      const events = await store.events(all)
+      assertOrdered(events)
+      assert.deepEqual(
+        events.map((event) => event.at),
+        Array.from({ length: 400 }, (_, at) => at),
+      )
+    },
+  },
+  {
+    topic: 'feed',
+    name: 'a refused change leaves no event and no gap in the sequence',
+    promise: ['FEED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await Promise.all(
+        Array.from({ length: 30 }, (_, index) =>
+          store.commit(r.change({ guards: index % 3 === 0 ? [r.open('nothing')] : [], events: [r.eventRecord(index)] })),
+        ),
+      )
+      const events = await store.events(all)
+      assertOrdered(events)
+      assert.equal(events.length, 20)
+    },
+  },
+  {
+    topic: 'feed',
+    name: 'sessions of one name in two tenants are two sessions',
+    promise: ['FEED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const about = [
+        { tenant: 'a', session: 'bc' },
+        { tenant: 'ab', session: 'c' },
+        { tenant: 'b', session: 'bc' },
+      ]
+      for (const at of [1, 2, 3]) r.accepted(await store.commit(r.change({ events: about.map((each) => r.eventRecord(at, each)) })))
+      assertOrdered(await store.events(all))
+      for (const of of about) {
+        const own = await store.events({ ...all, of })
+        assert.deepEqual(
+          own.map((event) => [event.tenant, event.session, event.seq, event.at]),
+          [1, 2, 3].map((n) => [of.tenant, of.session, n, n]),
+        )
+      }
+    },
+  },
+  {
+    topic: 'feed',
+    name: 'reading goes on after any position, page by page, for all and for one session, without gap or repeat',
+    promise: ['FEED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      for (let at = 0; at < 50; at++) await store.commit(r.change({ events: [r.eventRecord(at, { session: `s${at % 3}` })] }))
+      const events = await store.events(all)
+      assert.equal(events.length, 50)
+      for (const of of [undefined, { tenant: 't', session: 's1' }, { tenant: 't', session: 'none' }]) {
+        const wanted = events.filter((event) => !of || event.session === of.session)
+        const scoped = of ? { of } : {}
+        const paged: EventRecord[] = []
+        for (;;) {
+          const page = await store.events({ after: paged.at(-1)?.position ?? 0, limit: 7, ...scoped })
+          assert.ok(page.length <= 7)
+          if (page.length === 0) break
+          paged.push(...page)
+        }
+        assert.deepEqual(paged, wanted)
+        // From positions that belong to other sessions, too.
+        for (const { position } of events) {
+          const after = await store.events({ after: position, limit: 100, ...scoped })
+          assert.deepEqual(
+            after,
+            wanted.filter((event) => event.position > position),
+          )
+        }
+      }
+    },
+  },
+  {
+    topic: 'feed',
+    name: 'an event is given back as it was written, with its place and its sequence',
+    promise: ['FEED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const about = { tenant: 't', session: 's', call: 'c' }
+      const written: NewEvent[] = [
+        { ...about, type: 'call.received', at: 1, body: { tool: 'to "quote" \u{1F600}' } },
+        { ...about, type: 'call.parked', at: 2, body: { wait: 'w', deadline: 9_000_000_000_000 } },
+        { ...about, type: 'step.done', at: 3, body: { step: 'nul \u0000 inside' } },
+        { ...about, type: 'call.settled', at: 1_790_000_000_000, body: { status: 'success', attempts: 2 } },
+      ]
+      r.accepted(await store.commit(r.change({ events: written })))
+      const events = await store.events(all)
+      assertOrdered(events)
+      const placed = written.map((event, index) => ({ ...event, seq: index + 1, position: events[index]?.position }))
+      assert.deepEqual(events, placed)
+    },
+  },
+  {
+    topic: 'feed',
+    name: 'once a reader has seen a position nothing below it appears, while two handles write',
+    promise: ['FEED-1'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      const writers = [store, await again()]
+      const reader = await again()
+      let writing = true
+      const seen: EventRecord[] = []
+      const reading = (async () => {
+        // Looks once more after the last write, so that it ends with everything.
+        for (let last = false; !last;) {
+          last = !writing
+          while ((await readOn(reader, seen, 16)) > 0);
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      })()
+      await Promise.all(
+        writers.map(async (writer, side) => {
+          for (let round = 0; round < 15; round++) {
+            await Promise.all(
+              Array.from({ length: 1 + (round % 4) }, (_, index) =>
+                writer.commit(
+                  r.change({
+                    events: [r.eventRecord(round, { session: `s${index}`, call: `${side}` }), r.eventRecord(round, { session: 'shared' })],
+                  }),
+                ),
+              ),
+            )
+          }
+        }),
+      )
+      writing = false
+      await reading
+      assertOrdered(seen)
+      assert.deepEqual(seen, await store.events(all))
+    },
+  },
+]

@@ -1,0 +1,27 @@
+// TESTING: the promises of the store port as data. Every store runs all of them; a skip carries its reason.
+//
+//   for (const each of storeCases) {
+//     const skip = reasonToSkip(each, traits)
+//     test(titleOf(each), { skip }, () => each.run(open))
+//   }
+
+import type { StoreCase } from './case.ts'
+import { claimCases } from './claim.ts'
+import { commitCases } from './commit.ts'
+import { feedCases } from './feed.ts'
+import { guardCases } from './guard.ts'
+import { hintCases } from './hint.ts'
+import { payloadCases } from './payload.ts'
+import { waitCases } from './wait.ts'
+
+export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCase, type StoreTraits, titleOf } from './case.ts'
+
+export const storeCases: readonly StoreCase[] = [
+  ...commitCases,
+  ...guardCases,
+  ...claimCases,
+  ...waitCases,
+  ...feedCases,
+  ...payloadCases,
+  ...hintCases,
+]

@@ -1,0 +1,161 @@
+// TESTING: waits. Answers, the calls parked on them, and deadlines.
+
+import assert from 'node:assert/strict'
+import { manualClock } from '../clock.ts'
+import type { CallRecord } from '../../journal/call-state.ts'
+import type { Store } from '../../store/store.ts'
+import type { StoreCase } from './case.ts'
+import * as r from './records.ts'
+
+const running = (uid: string): CallRecord => r.callRecord(uid, { owner: 'w', state: 'running', attempt: 1, startedAt: 5 })
+
+/** Parks calls on one handle while another answers their waits. Whichever came first, no call may be parked on an answered wait. */
+async function raceToPark(parker: Store, answerer: Store): Promise<void> {
+  const calls = Array.from({ length: 40 }, (_, index) => running(`c${index}`))
+  await r.insert(parker, ...calls)
+  await r.insertWaits(parker, ...calls.map((call) => r.waitRecord(`wait of ${call.uid}`, call.uid)))
+  const answers = await Promise.all(
+    calls.map(async (call, index) => {
+      const park = () => parker.commit(r.parking(call, `wait of ${call.uid}`))
+      const answer = () => answerer.commit(r.answering(`wait of ${call.uid}`))
+      const [first, second] = index % 2 ? [park(), answer()] : [answer(), park()]
+      return index % 2 ? { parked: await first, answered: await second } : { parked: await second, answered: await first }
+    }),
+  )
+  for (const [index, call] of calls.entries()) {
+    const { parked, answered } = answers[index] as (typeof answers)[number]
+    r.accepted(answered)
+    const record = await parker.call(call.uid)
+    if (parked.ok) assert.deepEqual(record, { ...call, state: 'queued', wait: `wait of ${call.uid}`, owner: null })
+    else assert.deepEqual(record, call)
+  }
+}
+
+export const waitCases: readonly StoreCase[] = [
+  {
+    topic: 'wait',
+    name: 'an answer queues the call that is parked on the wait, and no other',
+    promise: ['WAIT-1', 'WAIT-2'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const names = ['answered', 'elsewhere', 'busy', 'done']
+      const [answered, elsewhere, busy, done] = names.map(running) as [CallRecord, CallRecord, CallRecord, CallRecord]
+      await r.insert(store, answered, elsewhere, busy, done)
+      await r.insertWaits(
+        store,
+        r.waitRecord('w', answered.uid),
+        r.waitRecord('second', answered.uid),
+        ...[elsewhere, busy, done].map((call) => r.waitRecord(`wait of ${call.uid}`, call.uid)),
+      )
+      r.accepted(await store.commit(r.parking(answered, 'w')))
+      r.accepted(await store.commit(r.parking(elsewhere, 'wait of elsewhere')))
+      r.accepted(await store.commit(r.change({ updateCall: { uid: done.uid, progress: r.settled(done), release: true } })))
+      // A second wait of the same call, while it is parked on the first.
+      r.accepted(await store.commit(r.answering('second')))
+      assert.equal((await store.call(answered.uid))?.state, 'parked')
+      r.accepted(await store.commit(r.answering('w', '{"value":"yes"}')))
+      assert.deepEqual(await store.call(answered.uid), { ...answered, state: 'queued', wait: 'w', owner: null })
+      r.accepted(await store.commit(r.answering('wait of busy')))
+      r.accepted(await store.commit(r.answering('wait of done')))
+      assert.deepEqual(await store.call(busy.uid), busy)
+      assert.equal((await store.call(done.uid))?.state, 'settled')
+      assert.equal((await store.call(elsewhere.uid))?.state, 'parked')
+      assert.deepEqual((await store.claim('next', r.tools, 10)).map((call) => call.uid).toSorted(), ['answered', 'busy'])
+    },
+  },
+  {
+    topic: 'wait',
+    name: 'a call does not park on a wait that is answered, nor once it is no longer held',
+    promise: ['WAIT-2', 'DUR-7'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const early = running('early')
+      const lost = running('lost')
+      await r.insert(store, early, lost)
+      await r.insertWaits(store, r.waitRecord('w1', early.uid), r.waitRecord('w2', lost.uid))
+      r.accepted(await store.commit(r.answering('w1')))
+      r.refused(await store.commit(r.parking(early, 'w1')), r.open('w1'))
+      assert.deepEqual(await store.call(early.uid), early)
+      const [claimed] = (await store.claim('next', r.tools, 10)).filter((call) => call.uid === lost.uid)
+      r.refused(await store.commit(r.parking(lost, 'w2')), r.holds(lost))
+      assert.deepEqual(await store.call(lost.uid), claimed)
+    },
+  },
+  {
+    topic: 'wait',
+    name: 'park and answer in one tick: queued if parked first, not parked if answered first',
+    promise: ['WAIT-2'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await raceToPark(store, store)
+    },
+  },
+  {
+    topic: 'wait',
+    name: 'park and answer on two handles: no call stays parked on an answered wait',
+    promise: ['WAIT-2'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      await raceToPark(store, await again())
+    },
+  },
+  {
+    topic: 'wait',
+    name: 'a wait keeps all it was opened with, and its answer, and is found by id, by key and by call',
+    promise: ['WAIT-3'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const waits = [r.waitRecord('w1', 'c1', { deadline: 8_640_000_000_000_000 }), r.waitRecord('w2', 'c1'), r.waitRecord('w3', 'c2')]
+      await r.insertWaits(store, ...waits)
+      r.accepted(await store.commit(r.answering('w2', '{"value":null}')))
+      const now = waits.map((wait) => (wait.id === 'w2' ? { ...wait, resolution: '{"value":null}' } : wait))
+      for (const wait of now) {
+        assert.deepEqual(r.plain(await store.wait(wait.id)), wait)
+        assert.deepEqual(r.plain(await store.waitByKeyHash(wait.keyHash)), wait)
+      }
+      assert.deepEqual(
+        r.byKey(await store.waitsOf('c1'), (wait) => wait.id),
+        now.slice(0, 2),
+      )
+      assert.equal(await store.wait('key of w1'), undefined)
+      assert.equal(await store.waitByKeyHash('w1'), undefined)
+      assert.deepEqual(await store.waitsOf('c3'), [])
+    },
+  },
+  {
+    topic: 'wait',
+    name: 'dueWaits gives open waits at or before now, soonest first, no more than the limit',
+    promise: ['TIME-2', 'WAIT-2'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const at = { late: 500, now: 300, first: 100, answered: 200, second: 250 }
+      await r.insertWaits(store, ...Object.entries(at).map(([id, deadline]) => r.waitRecord(id, 'c1', { deadline })))
+      r.accepted(await store.commit(r.answering('answered')))
+      const due = async (now: number, limit: number): Promise<string[]> => (await store.dueWaits(now, limit)).map((wait) => wait.id)
+      assert.deepEqual(await due(99, 10), [])
+      assert.deepEqual(await due(300, 10), ['first', 'second', 'now'])
+      assert.deepEqual(await due(299, 10), ['first', 'second'])
+      assert.deepEqual(await due(1_000, 2), ['first', 'second'])
+      assert.deepEqual(r.plain((await store.dueWaits(100, 1))[0]), r.waitRecord('first', 'c1', { deadline: 100 }))
+    },
+  },
+  {
+    topic: 'wait',
+    name: 'nextDeadline is the soonest of all open waits, and none when none is open',
+    promise: ['TIME-2'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      assert.equal(await store.nextDeadline(), undefined)
+      await r.insertWaits(store, r.waitRecord('w1', 'c1', { deadline: 2_000 }), r.waitRecord('w2', 'c2', { deadline: 9_000_000_000_000 }))
+      assert.equal(await store.nextDeadline(), 2_000)
+      r.accepted(await store.commit(r.answering('w1')))
+      assert.equal(await store.nextDeadline(), 9_000_000_000_000)
+      await r.insertWaits(store, r.waitRecord('w3', 'c1', { deadline: 3_000 }))
+      assert.equal(await store.nextDeadline(), 3_000)
+      r.accepted(await store.commit(r.answering('w3')))
+      r.accepted(await store.commit(r.answering('w2')))
+      assert.equal(await store.nextDeadline(), undefined)
+    },
+  },
+]

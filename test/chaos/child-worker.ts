@@ -1,0 +1,156 @@
+// A worker for the kill tests: runs the calls of a round against a SQLite file and notes every effect in the ledger. It is killed
+// from outside at random moments, or kills itself at the n-th write of its store, before or after it is durable.
+
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { createRuntime, type Runtime, tool } from 'pawl'
+import { z } from 'zod'
+import { systemClock } from '../../src/kernel/time.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { note } from './ledger.ts'
+import { broken } from './planted.ts'
+
+interface Orders {
+  readonly db: string
+  readonly ledger: string
+  readonly calls: readonly { id: string; name: string; input: unknown }[]
+  readonly lease: number
+  /** Kill this process at a write of the store. */
+  readonly killAt?: { write: number; when: 'before' | 'after' }
+  /** Stop this process (SIGSTOP) in the middle of this effect. */
+  readonly stopIn?: string
+  /** A defect to plant, so that the driver can show it would be seen. */
+  readonly plant?: string
+}
+
+const orders = JSON.parse(process.env.PAWL_ORDERS as string) as Orders
+
+/** An effect on the outside world: it takes a moment, in which the process may die. */
+async function effect(name: string): Promise<void> {
+  note(orders.ledger, name, 'start')
+  if (orders.stopIn === name) {
+    process.kill(process.pid, 'SIGSTOP')
+    // The signal may take a moment to arrive: go nowhere until it has, least of all into a transaction.
+    for (const until = performance.now() + 50; performance.now() < until;);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 1))
+  note(orders.ledger, name, 'end')
+}
+
+const steps = tool({
+  name: 'steps',
+  description: 'Three recorded effects, two of them side by side',
+  input: z.object({ n: z.number() }),
+  onCrash: 'rerun',
+  async execute({ n }, ctx) {
+    const at = (step: string): string => `${ctx.callId}/${step}`
+    const first = await ctx.step('first', async () => {
+      await effect(at('first'))
+      return ctx.callId.length + n
+    })
+    const pair = await Promise.all(['left', 'right'].map((side) => ctx.step(side, { n }, () => effect(at(side)))))
+    const last = await ctx.step('last', () => effect(at('last')))
+    return { first, pair, last, uuid: ctx.uuid() }
+  },
+})
+
+const body = tool({
+  name: 'body',
+  description: 'One effect that must not be repeated',
+  input: z.object({ n: z.number() }),
+  async execute({ n }, ctx) {
+    await effect(`${ctx.callId}/body`)
+    return n
+  },
+})
+
+const once = tool({
+  name: 'once',
+  description: 'A step that must not be repeated, between two that may be',
+  input: z.object({ n: z.number() }),
+  onCrash: 'rerun',
+  async execute(_, ctx) {
+    await ctx.step('before', () => effect(`${ctx.callId}/before`))
+    await ctx.step('only', () => effect(`${ctx.callId}/only`), { once: true })
+    await ctx.step('after', () => effect(`${ctx.callId}/after`))
+    return 'done'
+  },
+})
+
+let runtime: Runtime
+/** The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. */
+const keys = `${orders.ledger}.keys`
+const answer = (key: string): void => void runtime.resolve(key, { value: 'answered' }).catch(() => {})
+function handOut(key: string): void {
+  appendFileSync(keys, `${key}\n`)
+  setTimeout(() => answer(key), 2)
+}
+
+const waits = tool({
+  name: 'waits',
+  description: 'Sleeps, then waits inside the body',
+  input: z.object({ n: z.number() }),
+  onCrash: 'rerun',
+  async execute(_, ctx) {
+    await ctx.step('ask', () => effect(`${ctx.callId}/ask`))
+    await ctx.sleep(3)
+    const later = await ctx.later<string>()
+    handOut(later.key)
+    const answered = await later.value
+    await ctx.step('thank', () => effect(`${ctx.callId}/thank`))
+    return answered
+  },
+})
+
+const parks = tool({
+  name: 'parks',
+  description: 'Hands the answer to the outside and parks',
+  input: z.object({ n: z.number() }),
+  onCrash: 'rerun',
+  async execute(_, ctx) {
+    const later = await ctx.later<string>()
+    await ctx.step('send', async () => {
+      await effect(`${ctx.callId}/send`)
+      handOut(later.key)
+    })
+    return later
+  },
+})
+
+/** Dies at the n-th write: before it, or after it is durable but before anybody here hears of it. */
+function killing(store: Store): Store {
+  if (!orders.killAt) return store
+  const { write, when } = orders.killAt
+  let writes = 0
+  const die = (): void => void process.kill(process.pid, 'SIGKILL')
+  return {
+    ...store,
+    commit: (change, how) => {
+      const mine = ++writes
+      if (mine === write && when === 'before') die()
+      const committed = store.commit(change, how)
+      return mine === write ? committed.then((result) => (die(), result)) : committed
+    },
+  }
+}
+
+process.send?.('ready')
+const store = sqliteStore({ file: orders.db, clock: systemClock, commit: 'process' })
+runtime = await createRuntime({
+  store: broken(killing(store), orders.plant),
+  tools: [steps, body, once, waits, parks],
+  lease: orders.lease,
+  logger: {
+    debug() {},
+    info() {},
+    warn: (message, fields) => console.error(message, fields),
+    error: (message, fields) => console.error(message, fields),
+  },
+})
+if (existsSync(keys)) for (const key of readFileSync(keys, 'utf8').split('\n').filter(Boolean)) answer(key)
+const outcomes = await runtime.session('chaos').run(orders.calls, { batch: 'round' })
+process.send?.(
+  outcomes.map(({ callId, status, attempts, ...rest }) => ({ callId, status, attempts, value: 'value' in rest ? rest.value : null })),
+)
+await runtime.close()
+await store.close()

@@ -1,0 +1,240 @@
+// The driver of the kill tests: runs workers against one SQLite file, ends them without warning, starts new ones, and compares
+// what is on record with the ledger. Everything it decides comes from a seed, so a failure can be run again.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { readLedger, startsByEffect } from './ledger.ts'
+import { seeded } from './random.ts'
+
+export type Fault = 'kill at a random moment' | 'kill at a write' | 'stop in an effect'
+
+export interface Round {
+  readonly seed: number
+  readonly fault: Fault
+  readonly kills: number
+  readonly plant?: string
+}
+
+export interface Report {
+  readonly kills: number
+  /** Kills that found the worker at work: something was on its way when it died. */
+  readonly hits: number
+  readonly violations: readonly string[]
+}
+
+const worker = join(import.meta.dirname, 'child-worker.ts')
+const kinds = ['steps', 'body', 'once', 'waits', 'parks'] as const
+const effectsOf: Readonly<Record<string, readonly string[]>> = {
+  steps: ['first', 'left', 'right', 'last'],
+  body: ['body'],
+  once: ['before', 'only', 'after'],
+  waits: ['ask', 'thank'],
+  parks: ['send'],
+}
+/** An effect that starts shows that those before it in its call are on record. */
+const beforeIt: Readonly<Record<string, readonly string[]>> = {
+  left: ['first'],
+  right: ['first'],
+  last: ['first', 'left', 'right'],
+  only: ['before'],
+  after: ['before', 'only'],
+  thank: ['ask'],
+}
+const mayBeUnknown = new Set(['body', 'once'])
+const atMostOnce = (effect: string): boolean => /\/(body|only)$/.test(effect)
+const childDeadlineMs = 20_000
+const callsPerWorker = 8
+
+interface Outcome {
+  readonly callId: string
+  readonly status: string
+}
+
+interface Ended {
+  readonly outcomes: readonly Outcome[] | null
+  readonly said: string
+}
+
+export async function runRound(round: Round): Promise<Report> {
+  const dir = mkdtempSync(join(tmpdir(), 'pawl-chaos-'))
+  const random = seeded(round.seed)
+  // Every worker is asked for all that came before it and some more, so that each finds work of its own and of the dead.
+  const calls = Array.from({ length: (round.kills + 1) * callsPerWorker }, (_, n) => {
+    const kind = kinds[Math.floor(random() * kinds.length)] as string
+    return { id: `${kind}-${n}`, name: kind, input: { n } }
+  })
+  const files = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger') }
+  const orders = { ...files, lease: 400, ...(round.plant ? { plant: round.plant } : {}) }
+  const children: ChildProcess[] = []
+  let upTo = 0
+  const start = (extra: object): Child => {
+    const child = new Child({ ...orders, calls: calls.slice(0, upTo), ...extra })
+    children.push(child.process)
+    return child
+  }
+  const check = new Check(files)
+  let hits = 0
+  try {
+    for (let kill = 0; kill < round.kills; kill++) {
+      upTo += callsPerWorker
+      const before = readLedger(files.ledger).length
+      if (round.fault === 'kill at a random moment') {
+        const child = start({})
+        await child.ready
+        await child.endedWithin(10 + random() * 60)
+        child.process.kill('SIGKILL')
+        await child.ended
+      } else if (round.fault === 'kill at a write') {
+        const child = start({ killAt: { write: 1 + Math.floor(random() * 60), when: random() < 0.5 ? 'before' : 'after' } })
+        await child.ended
+      } else {
+        await pausedAndTakenOver(start, pick(calls.slice(upTo - callsPerWorker, upTo), random), files.ledger)
+      }
+      if (readLedger(files.ledger).length > before) hits++
+      check.afterFault()
+    }
+    upTo = calls.length
+    const last = await start({}).ended
+    const expected = new Map(calls.map((call) => [call.id, call.name]))
+    return { kills: round.kills, hits, violations: [...check.violations, ...check.atTheEnd(last, expected)] }
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+/** An effect that is not the first of its call: the calls of the batch are on record then, so that the other worker finds them. */
+function pick(calls: readonly { id: string; name: string }[], random: () => number): string {
+  const call = calls[Math.floor(random() * calls.length)] as { id: string; name: string }
+  const effects = (effectsOf[call.name] as readonly string[]).filter(
+    (effect) => effect in beforeIt || call.name === 'body' || call.name === 'parks',
+  )
+  return `${call.id}/${effects[Math.floor(random() * effects.length)]}`
+}
+
+/** One worker freezes in mid-effect; another takes its calls over once the lease has run out, and finishes; then the first wakes. */
+async function pausedAndTakenOver(start: (extra: object) => Child, stopIn: string, ledger: string): Promise<void> {
+  const frozen = start({ stopIn })
+  const reached = (): boolean => readLedger(ledger).some(({ effect, pid }) => effect === stopIn && pid === frozen.process.pid)
+  while (!reached() && frozen.process.exitCode === null) await frozen.endedWithin(5)
+  await start({}).ended
+  frozen.process.kill('SIGCONT')
+  await frozen.ended
+}
+
+/** A worker process and what became of it. */
+class Child {
+  readonly process: ChildProcess
+  readonly ready: Promise<void>
+  readonly ended: Promise<Ended>
+
+  constructor(orders: object) {
+    this.process = fork(worker, {
+      execArgv: ['--conditions=@pawl/source'],
+      env: { ...process.env, PAWL_ORDERS: JSON.stringify(orders) },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    let said = ''
+    this.process.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    let outcomes: readonly Outcome[] | null = null
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.process.on('message', (message) => (message === 'ready' ? resolve() : (outcomes = message as readonly Outcome[])))
+    const deadline = setTimeout(() => {
+      said += '\nThe worker did not end in time and was killed by the driver.'
+      this.process.kill('SIGKILL')
+    }, childDeadlineMs)
+    this.ended = new Promise((end) =>
+      this.process.once('close', () => {
+        clearTimeout(deadline)
+        end({ outcomes, said })
+      }),
+    )
+    this.ready = Promise.race([promise, this.ended.then(() => {})])
+  }
+
+  /** The moment of a fault is chosen, not waited for: real time is the point of it here. */
+  async endedWithin(ms: number): Promise<void> {
+    await Promise.race([this.ended, new Promise((resolve) => setTimeout(resolve, ms))])
+  }
+}
+
+/** Compares the record with the ledger, from outside: the database is read by plain SQL. */
+class Check {
+  readonly violations: string[] = []
+  readonly #files: { db: string; ledger: string }
+  /** Effects known to be recorded, and how often each had started when that was seen. */
+  readonly #recorded = new Map<string, number>()
+  readonly #outcomes = new Map<string, string>()
+
+  constructor(files: { db: string; ledger: string }) {
+    this.#files = files
+  }
+
+  afterFault(): void {
+    const starts = startsByEffect(readLedger(this.#files.ledger))
+    for (const [effect, seen] of this.#recorded) {
+      if ((starts.get(effect) ?? 0) > seen) this.violations.push(`${effect} was on record and ran again`)
+    }
+    this.#causes()
+    for (const [effect, count] of starts) {
+      if (atMostOnce(effect) && count > 1) this.violations.push(`${effect} must not be repeated and started ${count} times`)
+    }
+    for (const row of this.#read(`SELECT c.id || '/' || substr(s.key, 6) AS effect FROM steps s JOIN calls c ON c.uid = s.call
+        WHERE s.state = 'done' AND s.key LIKE 'step:%'`)) {
+      const effect = row.effect as string
+      if (!this.#recorded.has(effect)) this.#recorded.set(effect, starts.get(effect) ?? 0)
+    }
+    for (const { id, outcome } of this.#read(`SELECT id, outcome FROM calls WHERE state = 'settled'`)) {
+      const known = this.#outcomes.get(id as string)
+      if (known !== undefined && known !== outcome) this.violations.push(`${id}: the outcome changed from ${known} to ${outcome}`)
+      this.#outcomes.set(id as string, outcome as string)
+    }
+  }
+
+  /** Nothing starts again once something that depends on it has started. */
+  #causes(): void {
+    const passed = new Set<string>()
+    for (const { effect, phase } of readLedger(this.#files.ledger)) {
+      if (phase !== 'start') continue
+      const [call, step] = effect.split('/') as [string, string]
+      if (passed.has(effect)) this.violations.push(`${effect} started again after what follows it had started`)
+      for (const earlier of beforeIt[step] ?? []) passed.add(`${call}/${earlier}`)
+    }
+  }
+
+  atTheEnd({ outcomes, said }: Ended, expected: ReadonlyMap<string, string>): string[] {
+    this.afterFault()
+    const wrong: string[] = []
+    if (!outcomes) return [`the last worker gave no outcomes: ${said}`]
+    const starts = startsByEffect(readLedger(this.#files.ledger))
+    for (const [id, kind] of expected) {
+      const outcome = outcomes.find(({ callId }) => callId === id)
+      const status = outcome?.status
+      if (status === 'success') {
+        for (const effect of effectsOf[kind] as readonly string[]) {
+          if (!starts.has(`${id}/${effect}`)) wrong.push(`${id} succeeded without its effect '${effect}'`)
+        }
+      } else if (!(status === 'unknown' && mayBeUnknown.has(kind))) wrong.push(`${id} ended as ${status}: ${said}`)
+    }
+    for (const row of this.#read(`SELECT c.id, count(e.position) AS n FROM calls c LEFT JOIN events e ON e.call = c.uid
+        AND e.type = 'call.settled' GROUP BY c.uid HAVING n <> 1`)) {
+      wrong.push(`${row.id} was settled ${row.n} times`)
+    }
+    const [{ integrity_check: integrity } = {}] = this.#read('PRAGMA integrity_check')
+    if (integrity !== 'ok') wrong.push(`the database is damaged: ${integrity}`)
+    return wrong
+  }
+
+  #read(sql: string): Record<string, unknown>[] {
+    const db = new DatabaseSync(this.#files.db, { timeout: 5_000 })
+    try {
+      const empty = db.prepare(`SELECT count(*) AS n FROM sqlite_schema WHERE name = 'calls'`).get()?.n === 0
+      return empty ? [] : db.prepare(sql).all()
+    } finally {
+      db.close()
+    }
+  }
+}

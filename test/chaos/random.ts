@@ -1,0 +1,13 @@
+// Chance that can be had again: the same seed gives the same numbers.
+
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    // mulberry32: small, well spread, and no secret is at stake
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}

@@ -1,0 +1,30 @@
+// Counts the transactions that SQLite commits in this process: in `power` mode each of them is one sync of the WAL.
+
+import { DatabaseSync } from 'node:sqlite'
+
+export interface CommitCount {
+  /** How many since the last time this was asked. */
+  take(): number
+}
+
+export function countCommits(): CommitCount {
+  let commits = 0
+  const prepare = DatabaseSync.prototype.prepare
+  DatabaseSync.prototype.prepare = function (this: DatabaseSync, sql: string, ...rest: []) {
+    const statement = prepare.call(this, sql, ...rest)
+    if (sql !== 'COMMIT') return statement
+    const run = statement.run.bind(statement)
+    statement.run = (...args: never[]) => {
+      commits++
+      return run(...args)
+    }
+    return statement
+  }
+  return {
+    take() {
+      const taken = commits
+      commits = 0
+      return taken
+    },
+  }
+}

@@ -1,0 +1,79 @@
+// DUR-6: how often the disk is asked. Every commit of the store is one sync in `power` mode, so commits are what is counted.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createRuntime, type Runtime, tool } from 'pawl'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { countCommits } from '../count-commits.ts'
+
+const empty = z.object({})
+const plain = tool({ name: 'plain', description: 'Must not run twice', input: empty, execute: () => 1 })
+const readOnly = tool({ name: 'read_only', description: 'Changes nothing', input: empty, hints: { readOnly: true }, execute: () => 1 })
+const steps = tool({
+  name: 'steps',
+  description: 'So many steps, one after the other',
+  input: z.object({ n: z.number() }),
+  onCrash: 'rerun',
+  async execute({ n }, ctx) {
+    for (let index = 0; index < n; index++) await ctx.step(`s${index}`, () => index)
+  },
+})
+
+let dir: string
+let runtime: Runtime
+const commits = countCommits()
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'pawl-syncs-'))
+  runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}`, tools: [plain, readOnly, steps] })
+})
+afterAll(async () => {
+  await runtime.close()
+  rmSync(dir, { recursive: true })
+})
+
+let asked = 0
+async function syncs(count: number, name: string, input: object = {}): Promise<number> {
+  commits.take()
+  await runtime.session('s').run(Array.from({ length: count }, () => ({ id: `c${asked++}`, name, input })))
+  return commits.take()
+}
+
+test('DUR-6: two syncs for a call that must not run twice, one for a call that may', async () => {
+  expect(await syncs(1, 'plain')).toBe(2)
+  expect(await syncs(1, 'read_only')).toBe(1)
+})
+
+test.for([[1], [5], [20]])('DUR-6: %i steps in a row cost that many syncs and one more', async ([n]) => {
+  expect(await syncs(1, 'steps', { n })).toBe((n as number) + 1)
+})
+
+test('DUR-6: 64 calls at once share their syncs: two for all of them', async () => {
+  expect(await syncs(64, 'plain')).toBe(2)
+  expect(await syncs(64, 'read_only')).toBe(1)
+  expect(await syncs(50, 'steps', { n: 5 })).toBe(6)
+})
+
+test('DUR-6: power mode syncs every commit, process mode leaves it to the checkpoint', async () => {
+  const level = async (commit: 'power' | 'process'): Promise<unknown> => {
+    const seen: unknown[] = []
+    const exec = DatabaseSync.prototype.exec
+    DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string) {
+      seen.push(
+        ...sql
+          .split(';')
+          .filter((part) => part.includes('synchronous'))
+          .map((part) => part.trim()),
+      )
+      return exec.call(this, sql)
+    }
+    const other = await createRuntime({ store: `sqlite:${join(dir, `${commit}.db`)}`, commit })
+    await other.close()
+    DatabaseSync.prototype.exec = exec
+    return seen
+  }
+  expect(await level('power')).toEqual(['PRAGMA synchronous = FULL'])
+  expect(await level('process')).toEqual(['PRAGMA synchronous = NORMAL'])
+})

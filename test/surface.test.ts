@@ -1,0 +1,88 @@
+// What a user can import, and words that are written to disk: changing either is a decision, so both are pinned here.
+
+import { expect, test } from 'vitest'
+import * as pawl from 'pawl'
+import * as testing from 'pawl/testing'
+import { legalMoves } from '../src/journal/call-state.ts'
+import { errorTable } from '../src/kernel/errors.ts'
+
+test('the values that pawl exports', () => {
+  expect(Object.keys(pawl).toSorted()).toMatchInlineSnapshot(`
+    [
+      "Attachment",
+      "PawlError",
+      "StepError",
+      "ToolFailure",
+      "WaitError",
+      "createRuntime",
+      "fail",
+      "tool",
+    ]
+  `)
+  expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
+    [
+      "manualClock",
+      "storeCases",
+    ]
+  `)
+})
+
+test('the states of a call and their legal moves', () => {
+  expect(legalMoves).toMatchInlineSnapshot(`
+    {
+      "parked": [
+        "queued",
+        "settled",
+      ],
+      "queued": [
+        "running",
+        "settled",
+      ],
+      "received": [
+        "queued",
+        "running",
+        "settled",
+      ],
+      "running": [
+        "running",
+        "parked",
+        "settled",
+      ],
+      "settled": [],
+    }
+  `)
+})
+
+test('the codes of errors', () => {
+  expect(Object.keys(errorTable)).toMatchInlineSnapshot(`
+    [
+      "config_invalid",
+      "tool_invalid",
+      "tool_duplicate",
+      "call_invalid",
+      "value_invalid",
+      "value_undecodable",
+      "step_id_empty",
+      "step_id_duplicate",
+      "step_nested",
+      "step_unknown",
+      "step_failed",
+      "step_timeout",
+      "replay_mismatch",
+      "wait_name_empty",
+      "wait_needs_rerun",
+      "wait_failed",
+      "wait_timeout",
+      "wait_cancelled",
+      "attempt_over",
+      "lease_lost",
+      "resolution_invalid",
+      "keys_mismatch",
+      "store_unavailable",
+      "store_newer",
+      "store_not_pawl",
+      "cursor_invalid",
+      "runtime_closed",
+    ]
+  `)
+})

@@ -1,0 +1,70 @@
+// Types flow from schemas into bodies, and from bodies into outcomes.
+
+import { createRuntime, type Json, tool } from 'pawl'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { type } from 'arktype'
+
+const runtime = await createRuntime({ store: 'memory:' })
+const session = runtime.session('s')
+
+const dated = tool({
+  name: 'dated',
+  description: 'Knows its input and output',
+  input: z.object({
+    order: z.string(),
+    on: z.string().transform((text) => new Date(text)),
+    note: z.string().optional(),
+    many: z.number().default(1),
+  }),
+  async execute(input, ctx) {
+    // The body sees the recorded form: a Date is the string it is recorded as.
+    expectTypeOf(input.order).toEqualTypeOf<string>()
+    expectTypeOf(input.on).toEqualTypeOf<string>()
+    expectTypeOf(input.note).toEqualTypeOf<string | undefined>()
+    expectTypeOf(input.many).toEqualTypeOf<number>()
+    const found = await ctx.step('find', () => ({ at: new Date(), skip: undefined, call: () => 1, list: [1, undefined] as const }))
+    expectTypeOf(found.at).toEqualTypeOf<string>()
+    expectTypeOf(found.list).toEqualTypeOf<[1, null]>()
+    expectTypeOf(found).not.toHaveProperty('call')
+    expectTypeOf(await ctx.step('void', () => {})).toEqualTypeOf<null>()
+    expectTypeOf(await ctx.step('in', { n: new Date() }, (given) => given.n)).toEqualTypeOf<string>()
+    return { order: input.order, at: new Date() }
+  },
+})
+
+const parks = tool({
+  name: 'parks',
+  description: 'Parks',
+  input: type({ document: 'string' }),
+  onCrash: 'rerun',
+  execute: (input, ctx) => {
+    expectTypeOf(input.document).toEqualTypeOf<string>()
+    return ctx.later<{ signed: boolean }>()
+  },
+})
+
+const plain = tool({
+  name: 'plain',
+  description: 'Plain JSON Schema',
+  input: { type: 'object' },
+  execute(input) {
+    expectTypeOf(input).toEqualTypeOf<{ [key: string]: Json }>()
+  },
+})
+
+test('outcomes are typed by what execute returns, unwrapped and recorded', async () => {
+  const outcome = await session.call(dated, { order: 'A1', on: '2026-01-01' }).outcome
+  if (outcome.status === 'success') expectTypeOf(outcome.value).toEqualTypeOf<{ order: string; at: string }>()
+  const signed = await session.call(parks, { document: 'nda.pdf' }).outcome
+  if (signed.status === 'success') expectTypeOf(signed.value).toEqualTypeOf<{ signed: boolean }>()
+  const nothing = await session.call(plain, { any: 1 }).outcome
+  if (nothing.status === 'success') expectTypeOf(nothing.value).toEqualTypeOf<null>()
+})
+
+test('a caller passes what the schema takes in', () => {
+  // @ts-expect-error order is missing
+  void session.call(dated, { on: '2026-01-01' })
+  // @ts-expect-error the input of `on` is a string, not a Date
+  void session.call(dated, { order: 'A1', on: new Date() })
+})
