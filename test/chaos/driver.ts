@@ -106,13 +106,19 @@ export async function runRound(round: Round): Promise<Report> {
   }
 }
 
-/** An effect that is not the first of its call: the calls of the batch are on record then, so that the other worker finds them. */
+/**
+ * An effect to freeze in. Never the first of its call: then the calls of the batch are on record, so that the other worker finds them.
+ * Mostly the last one: what the frozen worker does next is settle, and it must not.
+ */
 function pick(calls: readonly { id: string; name: string }[], random: () => number): string {
-  const call = calls[Math.floor(random() * calls.length)] as { id: string; name: string }
-  const effects = (effectsOf[call.name] as readonly string[]).filter(
-    (effect) => effect in beforeIt || call.name === 'body' || call.name === 'parks',
-  )
-  return `${call.id}/${effects[Math.floor(random() * effects.length)]}`
+  const effects = calls.flatMap(({ id, name }) => {
+    const own = (effectsOf[name] as readonly string[]).filter((effect) => effect in beforeIt || name === 'body')
+    return own.map((effect, index) => ({ effect: `${id}/${effect}`, last: index === own.length - 1 }))
+  })
+  const wanted = random() < 0.7
+  const chosen = effects.filter(({ last }) => last === wanted)
+  const from = chosen.length > 0 ? chosen : effects
+  return (from[Math.floor(random() * from.length)] as { effect: string }).effect
 }
 
 /** One worker freezes in mid-effect; another takes its calls over once the lease has run out, and finishes; then the first wakes. */
