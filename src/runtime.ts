@@ -1,14 +1,23 @@
 // createRuntime() wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { callPipeline } from './call/call.ts'
+import type { OutputBudget } from './call/fit.ts'
+import type { Hook } from './call/hook.ts'
+import { type Limits, Queue } from './call/queue.ts'
+import { containStrays } from './call/scope.ts'
+import { SessionUsage } from './call/usage.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
-import { cursorOf, Feed, type FeedEvent } from './feed/feed.ts'
+import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
+import type { CallRecord, CallRequest } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
+import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
+import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
+import { Batches } from './session/batch.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
@@ -27,6 +36,15 @@ export interface RuntimeOptions {
   readonly lease?: Duration
   /** The host's secret, 32 bytes or more. SQLite keeps one in a private file if none is given. */
   readonly keys?: { readonly secret: Uint8Array | string }
+  /** How many calls run at once and how many may wait; rates. */
+  readonly limits?: Limits
+  /** Who may call what; several layers: the strictest wins. */
+  readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
+  /** How much a session may ask of tools. */
+  readonly budget?: BudgetLimits
+  readonly hooks?: readonly Hook[]
+  /** How much of a result the model reads. */
+  readonly output?: Partial<OutputBudget>
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
@@ -37,7 +55,7 @@ export interface Runtime {
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** The facts of all sessions. */
-  events(options?: { after?: string; signal?: AbortSignal }): AsyncIterable<FeedEvent>
+  readonly events: ReadFeed
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
   close(options?: { grace?: Duration }): Promise<void>
 }
@@ -49,23 +67,51 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const tools = toolset(options.tools ?? [])
+  const queue = new Queue(clock, options.limits)
+  const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
+  const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
+  const usage = new SessionUsage(defineBudgets(options.budget ? { session: options.budget } : {}).session)
+  const hooks = checkHooks(options.hooks ?? [])
   const own = typeof options.store === 'string'
   const store = await openStore(options, clock)
   try {
     const secret = await secretOf(store, options.keys?.secret)
-    const drive = callPipeline({ tools, clock, logger })
-    const engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: tools.names, drive })
     const feed = new Feed(store)
+    // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
+    let engine: LocalEngine
+    const batches = new Batches({ engine: () => engine, queue, tools, output: options.output })
+    const drive = callPipeline({
+      tools,
+      clock,
+      logger,
+      queue,
+      hooks,
+      policies,
+      usage,
+      nested: (parent, calls, name) => batches.nested(parent, calls, name),
+      live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
+    })
+    const returning = (records: readonly CallRecord[]): void => batches.returning(records)
+    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: tools.names, drive, returning })
+    const release = containStrays()
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ engine, feed, ids }, id, about),
-      resolve: async (key, answer) => engine.resolve(key, checkedAnswer(answer)),
-      events: ({ after, signal } = {}) => feed.read({ after: cursorOf(after), ...(signal ? { signal } : {}) }),
-      close: ({ grace = '5s' } = {}) => {
+      session: (id, about) => openSession({ batches, feed, ids, tools: tools.tools }, id, about),
+      async resolve(key, answer) {
+        const checked = checkedAnswer(answer)
+        return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
+      },
+      events: feed.reader(),
+      async close({ grace = '5s' } = {}) {
+        const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {
-          await engine.close(milliseconds(grace, 'grace'))
-          feed.close()
-          if (own) await store.close()
+          try {
+            await engine.close(graceMs)
+          } finally {
+            feed.close()
+            release()
+            if (own) await store.close()
+          }
         })()
         return closing
       },
@@ -74,6 +120,23 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     if (own) await store.close()
     throw error
   }
+}
+
+function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
+  for (const [index, hook] of hooks.entries()) {
+    const wrong = (why: string): never => {
+      throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
+    }
+    if (typeof hook?.name !== 'string' || hook.name === '') wrong('it needs a name')
+    for (const when of ['before', 'after'] as const)
+      if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`${when} is not a function`)
+  }
+  return hooks
+}
+
+function liveEvent(request: CallRequest, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
+  const { tenant, session, id } = request.position
+  return { live: true, type, tenant, session, call: request.uid, callId: id, at: clock.now(), body }
 }
 
 async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promise<Store> {
@@ -100,10 +163,12 @@ async function secretOf(store: Store, given: Uint8Array | string | undefined): P
 }
 
 let lastTime = 0
-/** Time first, so that rows of one moment lie together; random after it, so that no two are equal. */
+let count = 0
+const ofThisProcess = randomBytes(10).toString('hex')
+/** Time first, so that rows of one moment lie together; then what tells processes apart, and a count that tells calls apart. */
 function timeOrderedId(): string {
   lastTime = Math.max(lastTime, Date.now())
-  return lastTime.toString(36).padStart(9, '0') + randomUUID().replaceAll('-', '').slice(0, 20)
+  return lastTime.toString(36).padStart(9, '0') + (count++).toString(36).padStart(6, '0') + ofThisProcess
 }
 
 const consoleLogger: Logger = {

@@ -15,12 +15,32 @@ const run = (file: string, cwd: string): string =>
     env: { ...process.env, NO_COLOR: '1' },
   })
 
+/** Two tests look at it; it takes seconds, so it runs once. */
+let shownOnce: string | undefined
+const demo = (): string => (shownOnce ??= run('examples/survive/demo.ts', root))
+
 test('npm start shows the point: one worker is killed, each effect happens once', () => {
-  const shown = run('examples/survive/demo.ts', root)
+  const shown = demo()
   expect(shown).toContain('kill -9')
   expect(shown).toContain("step 'find charge' comes from the record")
   expect(shown).toMatch(/money moved +1×/)
   expect(shown).toMatch(/mails sent +1×/)
+})
+
+test('npm start, second act: reads together, a write between, a retry, a timeout, a bad argument; within 80 columns', () => {
+  const shown = demo()
+  const act = shown.slice(shown.indexOf('One message of a model'))
+  const row = (call: string): string => act.split('\n').find((line) => line.startsWith(`  ${call} `)) ?? ''
+  const bar = (call: string): { from: number; to: number } => ({ from: row(call).indexOf('█'), to: row(call).lastIndexOf('█') })
+  expect(bar('count B2').from).toBeLessThan(bar('count A1').to)
+  expect(bar('reserve A1').from).toBeGreaterThanOrEqual(bar('count A1').to)
+  expect(bar('count again').from).toBeGreaterThanOrEqual(bar('reserve A1').to)
+  expect(row('count again')).toMatch(/success: 3$/)
+  expect(row('rate')).toMatch(/✗.*✗.*█ +success, attempt 3: 1.09$/)
+  expect(row('search')).toMatch(/✗·+ +attempt_timeout, may still run$/)
+  expect(row('reserve B2')).toMatch(/reserve B2 +invalid_arguments, not started$/)
+  expect(act).toContain('- count: Invalid input: expected number, received string')
+  expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([])
 })
 
 test('the README shows examples/refund.ts, and it does what it says', () => {

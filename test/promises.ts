@@ -10,19 +10,19 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: 'not yet',
+    state: { missing: 'approval, preview, defer, narrate, cancel, background' },
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
-    state: 'not yet',
+    state: { missing: 'remote tools' },
     says: `Hints: readOnly, destructive, idempotent, openWorld. Each is read by something (scheduling, policy, recovery, retries). MCP annotations map to them, but a remote server's hints never lower a risk class unless the operator trusts it; remote tools without hints ask.`,
   },
   'TOOL-3': {
-    state: 'not yet',
+    state: { missing: 'ids are not looked up yet' },
     says: `A tool has an id (default: its name) and a name. Internal tools can be run by the runtime and never by a model. Names match \`[A-Za-z0-9_-]{1,64}\`; \`__proto__\` and \`constructor\` are ordinary absent names, not crashes.`,
   },
   'TOOL-4': {
-    state: 'not yet',
+    state: { missing: 'session and turn layers, runtime.tools.add and remove' },
     says: `Toolset: a name twice in one layer is an error; an upper layer shadows on purpose; a turn sees the toolset it started with; \`runtime.tools.add/remove\` change what later turns see; listings are sorted; every tool has a fingerprint (schema, description, version), so prompts cache and drift is seen.`,
   },
   'TOOL-5': {
@@ -30,23 +30,23 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A provider is a live source of tools (an MCP server, a plug-in): lists light manifests, resolves contracts lazily, may come and go; its absent tools answer \`tool_unavailable\` until it returns.`,
   },
   'TOOL-6': {
-    state: 'not yet',
+    state: 'built',
     says: `An invalid schema is refused when the tool is defined, never when it is called. External \`$ref\` is refused. Schemas compile once.`,
   },
   'TOOL-7': {
-    state: 'not yet',
+    state: 'built',
     says: `Output with an \`output\` schema is checked; a mismatch is an internal failure of the tool, not the model's.`,
   },
   'TOOL-8': {
-    state: 'not yet',
+    state: 'built',
     says: `Tools convert to and from the OpenAI, Anthropic, AI SDK and MCP shapes without losing their schema.`,
   },
   'VAL-1': {
-    state: { missing: 'size limits' },
+    state: 'built',
     says: `A tool value is JSON plus attachments anywhere inside. On the wire an attachment is \`{"$pawl":"attachment","ref":{ id, mediaType, bytes, width?, height?, name? }}\`; a user object that has the key \`$pawl\` travels as \`{"$pawl":"object","entries":{…}}\`. Exactly two keys; a malformed or unknown tag is a decode error. Only \`ctx.attachments\` mints attachments: JSON from tools, resolvers, MCP and pages is escaped, never decoded. Non-finite numbers, cycles, depth over 512 and sizes over the limits are refused with a clear error.`,
   },
   'VAL-2': {
-    state: { missing: 'control; retry and mayStillRun are never set yet' },
+    state: 'built',
     says: `Outcome: success{value} | failure{class, code, message, source, retry, raw?, mayStillRun?} | cancelled{message, source, raw?, mayStillRun?} | unknown{message, startedAt, evidence}; plus optional control. Classes: invalid_request, unavailable, permission_denied, timeout, execution, external, resource_limit, internal. Sources: runtime (default), tool, hook, policy, cancellation. Retry: never (default) | safe{afterMs?} | exhausted{attempts}. A plain \`fail(message)\` is execution/\`tool_error\` from the tool.`,
   },
   'VAL-3': {
@@ -54,27 +54,27 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Model parts: \`{type:'text',text}\` or an attachment; a string is its text; other values are compact JSON in insertion order; attachments keep their place and split the text around them; neighbouring text merges; empty text makes no part. Failures read \`[Tool execution failed]\`, then a newline and the message if there is one; cancelled \`[Tool execution cancelled]\` and unknown \`[Tool outcome unknown]\` likewise; attachments in \`raw\` follow. With attachments read as null, JSON shown to a model is always valid JSON.`,
   },
   'VAL-4': {
-    state: 'not yet',
+    state: { missing: 'an encrypted field of the record for operators' },
     says: `A tool says what went wrong with \`fail()\` (the model reads it). Anything else thrown is internal: the model, the task summary, the artifacts, the signal and the feed read only \`An internal error occurred while executing the tool\`; the cause chain goes to the operator's log and an operator-only, encrypted field of the record, each cause once, with the call id.`,
   },
   'VAL-5': {
-    state: 'not yet',
+    state: { missing: 'providers without native parts beyond the adapters' },
     says: `Images and files go back as native parts where the provider can, as a named reference where it cannot. \`raw\` output is kept and never shown to the model. Base64 never enters the text.`,
   },
   'VAL-6': {
-    state: 'not yet',
+    state: { missing: 'what a turn makes of it' },
     says: `Control: finish{value} | fail{failure} | switchFrame{frame, initial?, task?}; only on success; the first in call order wins, the others are reported.`,
   },
   'VAL-7': {
-    state: 'not yet',
+    state: { missing: 'read_output for the model' },
     says: `Output budget: default 16 KiB and 400 lines per result (at least 1 KiB), in bytes or tokens. Over it, the whole result is stored first, then the model gets a shorter valid view (strings head and tail, arrays first items with a count; error lines survive), a handle and how to read on. It never grows the text, cuts no character in half, and counts truthfully. Errors are budgeted too. ANSI codes and carriage-return redraws are cleaned from terminal output.`,
   },
   'VAL-8': {
-    state: 'not yet',
+    state: { missing: 'one table; limits of steps, events and attachments' },
     says: `One table of size limits (arguments, results, steps, events, attachments, batch length, journal length) with defaults, configurable; over a limit is a typed refusal, never a crash.`,
   },
   'CALL-1': {
-    state: 'not yet',
+    state: { missing: 'approval' },
     says: `Order: resolve → before hooks → validate → prepare (may answer; what it changed is validated again) → policy → approval → queue → attempt(s) → after hooks → check output → settle → project → feed. A resolved wait re-enters at the after hooks. \`call/call.ts\` shows it on one screen.`,
   },
   'CALL-2': {
@@ -82,15 +82,15 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `One outcome per call, in the model's order. No tool, hook, policy or person makes a batch reject; only losing the store or the runtime does, and the error says what is on record. An empty batch is an empty list.`,
   },
   'CALL-3': {
-    state: { missing: 'stopping a batch at a failure' },
+    state: 'built',
     says: `Each call is stored as it settles; a slow or failed sibling never loses another's result. On failure the batch goes on (default) or stops: then running siblings are cancelled and unstarted ones settle as cancelled.`,
   },
   'CALL-4': {
-    state: 'not yet',
+    state: 'built',
     says: `Bad arguments: failure invalid_request \`invalid_arguments\`, every problem with its path, phrased so that a model can mend it. \`""\` and absent mean \`{}\`. Unparseable or cut-off JSON is refused with the raw text kept; \`repair\` may mend it once. Integers that JavaScript cannot hold exactly are refused. The body never sees invalid input.`,
   },
   'CALL-5': {
-    state: 'not yet',
+    state: 'built',
     says: `Unknown tool: \`tool_unavailable\`, naming up to three close names.`,
   },
   'CALL-6': {
@@ -98,59 +98,59 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A call is (tenant, session, batch, id, occurrence). Same content: the same call, its recorded outcome or the running one. Other content: \`call_conflict\`. Equal ids in one batch are two calls. Turns and adapters supply the batch; a hand-written \`run\` without one needs ids unique in its session. A caller's own idempotency key has the same rule.`,
   },
   'CALL-7': {
-    state: { missing: 'prepare, upgrade, stricter hints' },
+    state: { missing: 'tested over a crash' },
     says: `\`prepare\` runs once, is recorded, and freezes arguments and a payload. Recovery uses recorded arguments, payload and approval with the live body; the stricter of recorded and live hints wins; a changed \`version\` runs \`upgrade\` or stops with \`tool_changed\`. A worker claims only tools it has.`,
   },
   'CALL-8': {
-    state: 'not yet',
+    state: { missing: 'project hooks; aborting a turn' },
     says: `Hooks: before (allow, deny, replace arguments, answer at once, abort the turn), after (replace, abort), project (its failure means the default projection). Strength decides, not order of registration: abort > deny > answer > replace. Replaced arguments are validated and judged again. What hooks decided is recorded and not re-run on recovery.`,
   },
   'CALL-9': {
-    state: 'not yet',
+    state: { missing: 'frame, task, emit, files, values, secrets, tasks, triggers, complete' },
     says: `A body gets \`ctx\`: session, tenant, principal, app, frame, task, batch, call id, attempt, maxAttempts, idempotencyKey, key, signal, step, sleep, later, now, random, uuid, emit, progress, output, log, files, values, secrets, attachments, tasks, triggers, call and run (other tools), complete (ask the model), prepared. Nothing recorded may be used inside a step (\`step_nested\`).`,
   },
   'CALL-10': {
-    state: 'not yet',
+    state: 'built',
     says: `Progress {current?, total?, unit?, label?} and streamed output reach subscribers while the body runs, bounded and rate-limited, and are not replayed as results.`,
   },
   'CALL-11': {
-    state: 'not yet',
+    state: 'built',
     says: `A tool, hook, listener or provider cannot take other calls down: stray throws and rejections, during and after, are attributed by async context and contained. \`process.exit\`, endless synchronous loops and memory are not contained in process, and the docs say so.`,
   },
   'SCHED-1': {
-    state: 'not yet',
+    state: 'built',
     says: `The model's order means something: in a batch, parallel-safe calls (readOnly, or \`concurrency: 'parallel'\`) run together; any other call is a barrier in its batch: after all before it, before all after it; keyed calls are serial per key and parallel otherwise. A call that waits for the outside leaves the line and re-enters when it may run; order across such a wait is not promised.`,
   },
   'SCHED-2': {
-    state: 'not yet',
+    state: { missing: 'across workers' },
     says: `\`exclusive\` (among exclusives of a session) and equal keys exclude each other across batches, turns, tasks and workers, claimed with the intent; parks, sleeps and waits release them.`,
   },
   'SCHED-3': {
-    state: 'not yet',
+    state: { missing: 'counted across workers' },
     says: `Limits: per worker (256), session (32), tenant, tool and key; rates per tool and tenant. Worker limits are local, the others counted across the fleet. Zero or negative limits are refused when configured. Waiting is fair (first come; no tenant starves another), bounded (\`overloaded\` beyond), and can time out in the queue.`,
   },
   'SCHED-4': {
-    state: 'not yet',
+    state: 'built',
     says: `A nested call is recorded under its parent, borrows its slot and re-enters its locks; a cycle of keys fails as \`would_deadlock\`.`,
   },
   'TIME-1': {
-    state: 'not yet',
+    state: 'built',
     says: `Attempt timeout (default 60 s), idle timeout (reset by progress), total deadline and queue timeout, per tool and per call. They bind even when the body ignores its signal: abort → grace (default 50 ms) → the call settles as timeout or cancelled with \`mayStillRun\`; the old \`ctx\` is fenced (\`attempt_over\`); what the body returns later is kept as a late result, never delivered. A call that may still run is retried only if idempotent.`,
   },
   'TIME-2': {
-    state: { missing: 'attempt, idle and total clocks' },
+    state: { missing: 'pausing a total deadline while people decide' },
     says: `Attempt and idle clocks run only while the body runs: not while parked, waiting, sleeping or while people decide. A total deadline pauses while people decide. Wait deadlines and sleeps are instants and survive a restart. Durations over 24.8 days work.`,
   },
   'TIME-3': {
-    state: 'not yet',
+    state: { missing: 'turns and tasks; calls of other workers' },
     says: `Cancel a call, batch, turn, task or session; p99 of signal to settle ≤ 250 ms on one machine for a body that cooperates; the reason and who asked are recorded; a result that arrives inside the grace wins. Awaiting a task under a cancelled call cancels the task, then waits for its end.`,
   },
   'TIME-4': {
-    state: 'not yet',
+    state: 'built',
     says: `Retry only what is declared safe: the failure says so (\`retry({after})\`: 3 attempts), or the tool is readOnly or idempotent and its policy allows more than one. Base 500 ms doubling, cap 30 s, full jitter; the tool's own \`after\` is honoured up to the cap. The last failure is marked exhausted{attempts}. Retry delays are recorded and survive a restart.`,
   },
   'TIME-5': {
-    state: 'not yet',
+    state: 'built',
     says: `\`idempotencyKey\` is the same for all attempts and recoveries of a call; \`ctx.key(step)\` derives one per step.`,
   },
   'DUR-1': {
@@ -194,7 +194,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Recovery and pick-up cost grows with open work, not with history. Retention and erasure (session, tenant) are commands; they never touch open work by accident.`,
   },
   'DUR-11': {
-    state: { missing: 'integers that JavaScript cannot hold' },
+    state: 'built',
     says: `What a tool was asked is kept verbatim beside the parsed value; results round-trip the same on every store (\`\\u0000\` included); what has no faithful form (lone surrogates, unsafe integers) is refused at the door with a clear error.`,
   },
   'DUR-12': {
@@ -230,7 +230,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The resolved value is checked against the tool's output schema before it is accepted; a bad body leaves the wait open. Falsy values are values.`,
   },
   'POL-1': {
-    state: 'not yet',
+    state: { missing: 'remote tools; asking a person' },
     says: `Rules allow | ask | deny by tool, hint class, argument patterns, principal, tenant and session; deny > ask > allow whatever the order. No match: destructive or openWorld ask, even if readOnly; other own tools allow (ask in \`careful\` mode); remote tools without trust ask. A policy that throws denies.`,
   },
   'POL-2': {
@@ -258,7 +258,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A new user message while calls wait: the history gets a placeholder result and the later outcome arrives as a runtime notice (default), or the calls are superseded; never a broken conversation.`,
   },
   'POL-8': {
-    state: 'not yet',
+    state: { missing: 'turns, cost, budgets that survive a restart' },
     says: `Budgets: calls, time, cost and repeated identical calls per turn and session; over budget answers the model, it does not kill the run.`,
   },
   'POL-9': {
@@ -418,7 +418,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The same tools, calls, steps, waits, tasks and turns run on Restate: its journal, its retries, its timers, its scale. The same promises hold, or the line that does not says why.`,
   },
   'KIT-1': {
-    state: 'not yet',
+    state: { missing: 'a scripted model and crashTest' },
     says: `\`pawl/testing\`: a runtime in memory with a clock you move, a scripted model, failing and hanging tools, and \`crashTest(tool, input, { effects })\`: it runs the tool in a child process, kills it before and after every recorded write, recovers, and checks that the outcome and the outside effects are as if nothing had happened. Users prove their own tools with it.`,
   },
   'KIT-2': {

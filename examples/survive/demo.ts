@@ -1,9 +1,11 @@
 // `npm start`: a tool is killed with SIGKILL in the middle of moving money, at the worst moment there is, and started again.
+// Then a second act: one message of a model with everything that goes wrong in a day.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { secondAct } from './second-act.ts'
 import { paint, type Span, timeline } from './timeline.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'pawl-demo-'))
@@ -74,7 +76,9 @@ try {
   const finds = spans.filter(({ row }) => row === 'find charge').length
   const right = outcome.status === 'success' && times('refund') === 1 && times('mail') === 1 && finds === 1
   if (!right) throw new Error('An effect happened twice or not at all.')
-  console.log(`  ${paint('dim', 'The code: examples/survive/worker.ts. The same as a program of your own: examples/refund.ts.')}\n`)
+  await secondAct(`sqlite:${join(dir, 'second.db')}`)
+  console.log(`  ${paint('dim', 'The code: worker.ts and second-act.ts in examples/survive.')}`)
+  console.log(`  ${paint('dim', 'As a program of your own: examples/refund.ts. The guide: docs/guide.')}\n`)
 } finally {
   rmSync(dir, { recursive: true, force: true })
 }

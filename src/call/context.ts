@@ -1,48 +1,106 @@
 // What a body is handed: ctx, on whatever engine runs the call. It keeps the rules of steps (a blank id, an id used twice, nothing
 // recorded inside a step) and turns values into their recorded form and back, so the first run sees what a replay will see.
 
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import type { Invocation, StepEnd, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
-import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
+import { type Attachment, decode, encode, isAttachment, type Json, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
+import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
+import { type Live, liveOf } from './live.ts'
+import { scope } from './scope.ts'
 
-/** Inside a step's function: the step's id. Steps are leaves on every engine, because an ordinal journal cannot nest them. */
-const insideStep = new AsyncLocalStorage<string>()
-
-const waits = new WeakMap<object, Wait>()
+const waits = new WeakMap<object, { wait: Wait; call: string }>()
 const defaultDeadline = '7d'
 const defaultWaitName = 'later'
 
-/** The wait behind a later that a body returned. */
-export const waitOf = (returned: unknown): Wait | undefined =>
-  typeof returned === 'object' && returned !== null ? waits.get(returned) : undefined
+/** The wait behind a later that a body returned. Another call's later cannot park this one: nothing would ever wake it. */
+export function waitOf(returned: unknown, call: string): Wait | undefined {
+  const found = typeof returned === 'object' && returned !== null ? waits.get(returned) : undefined
+  if (found && found.call !== call) throw new PawlError('value_invalid', 'A body may only return a later of its own call.')
+  return found?.wait
+}
+
+/** A later as a body holds it. Only alone does it mean anything: inside a value it is refused, so that its key stays secret. */
+class LaterHandle<T> {
+  readonly key: string
+  readonly deadline: number
+  readonly #answer: () => Promise<T>
+
+  constructor(wait: Wait, answer: () => Promise<T>) {
+    this.key = wait.key
+    this.deadline = wait.deadline
+    this.#answer = answer
+  }
+
+  /** A getter, so that a body that parks does not start to wait as well. */
+  get value(): Promise<T> {
+    return this.#answer()
+  }
+
+  toJSON(): never {
+    throw new PawlError('value_invalid', 'A later cannot be part of a value: return it alone, or await its value.')
+  }
+}
+
+const longestName = 512
+const isName = (text: string): boolean => text.length <= longestName && text.isWellFormed() && !text.includes('\0')
 
 export interface Context {
   readonly ctx: ToolContext
+  /** Tells the body that its work is no longer wanted. */
+  abort(reason: string): void
   /** The attempt is over: the ctx records nothing more. */
   end(): void
 }
 
-export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): Context {
+/** What an attempt adds to the host: the pace of its clocks, and what prepare handed on. */
+export interface AttemptHost extends CallHost {
+  readonly pace?: { pause(): void; resume(): Promise<void>; progress(): void }
+  readonly prepared?: Json
+}
+
+export function contextOf(invocation: Invocation, tool: Tool, host: AttemptHost): Context {
   const { request } = invocation
-  const { tenant, session, batch, id } = request.position
+  const { tenant, session, batch } = request.position
+  const id = invocation.callId
   const mayRerun = onCrashOf(tool) === 'rerun'
   const used = new Set<string>()
-  const counts = { sleep: 0, now: 0, random: 0, uuid: 0 }
+  const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0 }
   let over = false
   let warned = false
+  let abort: AbortController | undefined
+  let abortedFor: Error | undefined
+  // Made when somebody asks for it: most bodies never look.
+  const signal = (): AbortSignal => {
+    abort ??= new AbortController()
+    if (abortedFor && !abort.signal.aborted) abort.abort(abortedFor)
+    return abort.signal
+  }
+  const stop = (error: Error): void => {
+    abortedFor ??= error
+    abort?.abort(abortedFor)
+  }
+  const unwatch = invocation.onStop((why) => 'over' in why && stop(why.over))
+  /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
+  const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
+    host.pace?.pause()
+    try {
+      return await wait()
+    } finally {
+      await host.pace?.resume()
+    }
+  }
 
   const leaf = (what: string): void => {
     if (over) throw new PawlError('attempt_over')
-    const step = insideStep.getStore()
+    const step = scope.getStore()?.step
     if (step !== undefined) throw new PawlError('step_nested', `ctx.${what} was called in step '${step}'.`)
   }
   const warnIfStop = (what: string): void => {
@@ -63,14 +121,16 @@ export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): C
     const withInput = typeof rest[0] !== 'function'
     const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
     if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
+    if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(stepId.slice(0, 60))}.`)
     leaf('step')
     if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
     used.add(stepId)
     warnIfStop('step')
     const input = withInput ? encode(rest[0]) : null
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
+    const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
     const end = await invocation.run(spec, () =>
-      insideStep.run(stepId, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, host)),
+      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation })),
     )
     if ('done' in end) return decode(end.done)
     throw stepError(stepId, end.failed)
@@ -79,29 +139,27 @@ export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): C
   const later = async <T>(options: LaterOptions = {}): Promise<Later<T>> => {
     const name = options.name ?? defaultWaitName
     if (name.trim() === '') throw new PawlError('wait_name_empty')
+    if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
     leaf('later')
     warnIfStop('later')
     const wait = await invocation.wait({ name, deadlineMs: milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait') })
-    const handle = {
-      key: wait.key,
-      deadline: wait.deadline,
-      /** A getter, so that a body that parks does not start to wait as well. */
-      get value(): Promise<T> {
-        return (async () => {
-          leaf('later')
-          needsRerun('await later.value')
-          const resolution = await invocation.answer(wait)
-          if ('value' in resolution) return resolution.value as T
-          throw new WaitError(resolution)
-        })()
-      },
-    }
-    waits.set(handle, wait)
+    const handle = new LaterHandle<T>(wait, async () => {
+      leaf('later')
+      needsRerun('await later.value')
+      const resolution = await outside(() => invocation.answer(wait, signal()))
+      if ('value' in resolution) return resolution.value as T
+      throw new WaitError(resolution)
+    })
+    waits.set(handle, { wait, call: request.uid })
     return handle
   }
 
   const derived = (purpose: string, bytes: number): Buffer => Buffer.from(invocation.derive(purpose)).subarray(0, bytes)
 
+  // Made when asked for: most bodies use none of them.
+  let live: Live | undefined
+  let log: Logger | undefined
+  let attachments: Attachments | undefined
   const ctx: ToolContext = {
     tenant,
     session,
@@ -113,13 +171,18 @@ export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): C
       return derived('call', 24).toString('base64url')
     },
     key: (name) => derived(`key:${name}`, 24).toString('base64url'),
-    signal: invocation.signal,
+    maxAttempts: (tool.retry ?? defaultRetry).attempts,
+    prepared: host.prepared ?? null,
+    get signal() {
+      return signal()
+    },
     step: step as ToolContext['step'],
     async sleep(duration) {
       const ms = milliseconds(duration, 'A sleep')
       leaf('sleep')
       needsRerun('ctx.sleep')
-      await invocation.sleep(`sleep:${++counts.sleep}`, ms)
+      const key = `sleep:${++counts.sleep}`
+      await outside(() => invocation.sleep(key, ms, signal()))
     },
     later,
     async now() {
@@ -134,20 +197,57 @@ export function contextOf(invocation: Invocation, tool: Tool, host: CallHost): C
       leaf('uuid')
       return uuidFrom(derived(`uuid:${++counts.uuid}`, 16))
     },
-    log: callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt }),
-    attachments: attachmentsOf(invocation, leaf),
+    async run(calls) {
+      leaf('run')
+      return host.nested(invocation, calls, `run:${++counts.run}`)
+    },
+    async call(other, input) {
+      leaf('call')
+      const name = `run:${++counts.run}`
+      const [outcome] = await host.nested(invocation, [{ id: other.name, name: other.name, input }], name)
+      return outcome as never
+    },
+    progress(progress) {
+      if (over) return
+      host.pace?.progress()
+      live ??= liveOf(invocation, host)
+      live.progress(progress)
+    },
+    output(text, stream) {
+      if (over) return
+      host.pace?.progress()
+      live ??= liveOf(invocation, host)
+      live.output(text, stream ?? 'stdout')
+    },
+    get log() {
+      log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt })
+      return log
+    },
+    get attachments() {
+      attachments ??= attachmentsOf(invocation, leaf)
+      return attachments
+    },
   }
   return {
     ctx,
+    abort: (reason) => stop(new DOMException(reason, 'AbortError')),
     end() {
       over = true
+      unwatch()
+      live?.end()
     },
   }
 }
 
 /** Runs the function of a step: its tries, its timeout; every end is a value to record. */
-async function runStep(run: () => unknown, id: string, options: StepOptions | undefined, host: CallHost): Promise<StepEnd> {
+async function runStep(
+  run: () => unknown,
+  id: string,
+  options: StepOptions | undefined,
+  host: CallHost & { invocation: Invocation },
+): Promise<StepEnd> {
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
+  if (!(Number.isInteger(attempts) && attempts >= 1)) throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
     try {
@@ -155,6 +255,9 @@ async function runStep(run: () => unknown, id: string, options: StepOptions | un
     } catch (error) {
       if (attempt >= attempts) return { failed: encode(describe(error)) }
       await new Promise<void>((resolve) => void host.clock.timer(delay, resolve))
+      // Nobody wants it any more: another try would be an effect that nobody records.
+      const { stopped } = host.invocation
+      if (stopped) throw 'over' in stopped ? stopped.over : new PawlError('attempt_over')
       delay = Math.min(delay * 2, 30_000)
     }
   }

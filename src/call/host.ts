@@ -1,11 +1,25 @@
 // What the pipeline needs from the runtime around it.
 
+import type { Invocation } from '../engine/engine.ts'
+import type { CallRequest } from '../journal/call-state.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Logger } from '../tool/context.ts'
+import type { Policy } from '../policy/rules.ts'
+import type { Logger, NestedOutcome } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
+import type { Hook } from './hook.ts'
+import type { Queue } from './queue.ts'
+import type { SessionUsage } from './usage.ts'
 
 export interface CallHost {
   readonly tools: Toolset
   readonly clock: Clock
   readonly logger: Logger
+  readonly queue: Queue
+  readonly hooks: readonly Hook[]
+  readonly policies: readonly Policy[]
+  readonly usage: SessionUsage
+  /** Runs other tools under a call. */
+  nested(parent: Invocation, calls: readonly { id: string; name: string; input?: unknown }[], name: string): Promise<NestedOutcome[]>
+  /** Tells watchers something that is not kept. */
+  live(about: CallRequest, type: 'call.progress' | 'call.output', body: object): void
 }

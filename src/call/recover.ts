@@ -2,7 +2,7 @@
 
 import type { Driven, Invocation } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
+import { failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import { type OnCrash, onCrashOf } from '../tool/hints.ts'
 import type { Finding, Tool } from '../tool/tool.ts'
@@ -22,7 +22,9 @@ export function moveAfter(interrupted: Interruption | null, onCrash: OnCrash, ca
 /** Null when the body is to run (first or again); else how the call ends without it. */
 export async function afterInterruption(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<Driven | null> {
   const { interrupted } = invocation
-  switch (moveAfter(interrupted, onCrashOf(tool), tool.reconcile !== undefined)) {
+  // The stricter of what the tool was and what it is wins (CALL-7).
+  const onCrash = invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool)
+  switch (moveAfter(interrupted, onCrash, tool.reconcile !== undefined)) {
     case 'start':
     case 'rerun':
       return null
@@ -38,12 +40,14 @@ async function reconcile(invocation: Invocation, tool: Tool, args: Json, host: C
   try {
     const look = tool.reconcile as (input: Json, ctx: unknown) => Finding<unknown> | Promise<Finding<unknown>>
     const finding = await look(args, context.ctx)
-    if (finding === undefined) return { settle: unknownOutcome(invocation.interrupted as Interruption) }
+    if (finding === undefined || finding === null) return { settle: unknownOutcome(invocation.interrupted as Interruption) }
     if ('rerun' in finding) return null
     if ('value' in finding) return { settle: { status: 'success', value: (finding.value ?? null) as Json } }
     return { settle: failure({ class: 'execution', code: 'tool_error', source: 'tool', ...finding.failure }) }
   } catch (error) {
-    return { settle: settleThrown(error, invocation, host) }
+    const settled = settleThrown(error, invocation, host)
+    // It could not find out: then nobody knows. Only what it declares with fail() is a finding.
+    return { settle: error instanceof ToolFailure ? settled : unknownOutcome(invocation.interrupted as Interruption) }
   } finally {
     context.end()
   }

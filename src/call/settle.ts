@@ -3,14 +3,15 @@
 
 import { inspect } from 'node:util'
 import type { Invocation } from '../engine/engine.ts'
-import { isInfrastructure, PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 
 export function settleThrown(error: unknown, invocation: Invocation, host: CallHost): Outcome {
-  // Losing the store, the lease or the runtime is no outcome of the tool: the engine deals with it.
-  if (isInfrastructure(error)) throw error
+  // Losing the store, the lease or the runtime is no outcome of the tool, whatever the body made of it: the engine deals with it.
+  const { stopped } = invocation
+  if (stopped && 'over' in stopped) throw stopped.over
   if (error instanceof ToolFailure) return { status: 'failure', failure: error.failure }
   if (error instanceof WaitError) return error.outcome
   if (error instanceof PawlError && error.code === 'step_unknown') return unknownStep(error)

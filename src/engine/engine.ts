@@ -10,8 +10,9 @@
 // decision about it, because after a crash the decision takes another path; and which verbs are called, in which order, may not
 // depend on anything that differs between two executions (`attempt`, `interrupted`) except through that decision.
 
+import type { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { CallPosition, CallRequest, Interruption, Resolution } from '../journal/call-state.ts'
+import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution } from '../journal/call-state.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 
 export interface StepSpec {
@@ -40,21 +41,34 @@ export interface Wait {
   readonly deadline: number
 }
 
+/** Why an invocation is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
+export type Stop = { readonly cancel: string; readonly by: string | null } | { readonly over: PawlError }
+
 export interface Invocation {
   readonly request: CallRequest
-  /** Aborts when this execution no longer counts. */
-  readonly signal: AbortSignal
+  /** What came with the call. */
+  readonly options: CallOptions
+  /** The model's id of it. */
+  readonly callId: string
   /** The arguments, once accepted: a later execution uses the recorded ones. */
   readonly args: string | null
+  /** What the tool was when they were accepted. */
+  readonly terms: CallTerms | null
   /** Set when an earlier worker died after it had begun the body. */
   readonly interrupted: Interruption | null
   /** Set when a parked invocation has its answer: drive lands it instead of running the body. */
   readonly landed: Resolution | null
   /** How many executions of the body have begun. */
   readonly attempt: number
+  /** How many attempts have ended in a failure that is tried again. */
+  readonly retries: number
+  /** Set once, when the invocation is no longer wanted. */
+  readonly stopped: Stop | null
+  /** Hears of it, at once if it has happened. What it gives back stops listening. */
+  onStop(listener: (why: Stop) => void): () => void
 
-  /** Records the accepted arguments, once; gives back the recorded ones, which are what the body sees. */
-  accept(args: string): Promise<string>
+  /** Records the accepted arguments and terms, once; gives back the recorded arguments, which are what the body sees. */
+  accept(args: string, terms: CallTerms): Promise<string>
   /**
    * Records that an execution of the body begins, then runs it, with no gap between the last look at the lease and the first
    * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so.
@@ -65,11 +79,17 @@ export interface Invocation {
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
   wait(spec: WaitSpec): Promise<Wait>
   /** The answer, whenever it comes; the deadline is an answer too. */
-  answer(wait: Wait): Promise<Resolution>
+  answer(wait: Wait, signal: AbortSignal): Promise<Resolution>
   /** Sleeps until an instant recorded at the first call. */
-  sleep(key: string, ms: number): Promise<void>
+  sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
   /** A recorded instant. */
   now(key: string): Promise<number>
+  /** Records that the attempt ended and the next one follows at an instant; resolves then, or as soon as the invocation is stopped. */
+  again(delayMs: number, code: string): Promise<void>
+  /** Waits out what is left of a recorded delay, after a recovery. */
+  delayed(): Promise<void>
+  /** Keeps what an attempt that was given up returned in the end. */
+  late(attempt: number, end: StepEnd): Promise<void>
   /** Bytes that every execution of this invocation gets again, and nobody can guess: HMAC of the host's secret. */
   derive(purpose: string): Uint8Array
   /** Keeps bytes; durable no later than the next thing recorded. */
@@ -89,6 +109,7 @@ export interface Asked {
   readonly tool: string
   readonly input: string
   readonly hash: string
+  readonly options: string | null
 }
 
 export interface Settled {
@@ -108,11 +129,15 @@ export type ResolveAnswer =
   | { readonly answer: 'already_resolved'; readonly terminal: Resolution }
   /** Wrong, foreign, expired and unknown keys look the same. */
   | { readonly answer: 'unknown_or_revoked' }
+  /** Nothing was written; the wait is still open. */
+  | { readonly answer: 'invalid'; readonly problems: readonly string[] }
 
 export interface Engine {
   /** Starts the call at this position, or joins the one that is there. */
   start(asked: Asked): Promise<Started>
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
+  /** Asks a call to stop. False if it is settled, or not on record. */
+  cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   /** Takes no more work, lets bodies finish for a while, hands the rest back. */
   close(graceMs: number): Promise<void>
 }

@@ -7,19 +7,42 @@ import type { EventRecord } from '../journal/event.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
 /** An event as readers get it: with its cursor, and the outcome of a call that settled. */
-export type FeedEvent = EventRecord & { readonly cursor: string; readonly outcome?: Outcome }
+export type FeedEvent = EventRecord & { readonly cursor: string; readonly outcome?: Outcome; readonly live?: undefined }
 
-export interface FeedQuery {
+/** Told to those who listen at that moment, and not kept: it has no cursor. */
+export interface LiveEvent {
+  readonly live: true
+  readonly type: 'call.progress' | 'call.output'
+  readonly tenant: string
+  readonly session: string
+  readonly call: string
+  readonly callId: string
+  readonly at: number
+  readonly body: object
+}
+
+interface FeedQuery {
   readonly of?: NonNullable<EventQuery['of']>
   readonly after: number
   readonly signal?: AbortSignal
+  /** Tell what is not kept, too. */
+  readonly live?: boolean
+}
+
+/** How a feed is read: events on record after the cursor, then the new ones; with `live`, progress and output as well. */
+export interface ReadFeed {
+  (options?: { after?: string; signal?: AbortSignal; live?: false }): AsyncIterable<FeedEvent>
+  (options: { after?: string; signal?: AbortSignal; live: true }): AsyncIterable<FeedEvent | LiveEvent>
 }
 
 const page = 256
+/** Live events that a slow reader may lag behind; older ones are dropped for it. */
+const mostLive = 256
 
 export class Feed {
   readonly #store: Store
   readonly #stopListening: () => void
+  readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
   #wakes = new Set<() => void>()
   #closed = false
 
@@ -28,8 +51,42 @@ export class Feed {
     this.#stopListening = store.onHint(() => this.#wake())
   }
 
-  async *read({ of, after, signal }: FeedQuery): AsyncGenerator<FeedEvent, void, void> {
+  /** Tells listeners something that is not kept. Costs nothing when nobody listens. */
+  publish(event: LiveEvent): void {
+    for (const { of, live } of this.#readers) {
+      if (of && (of.tenant !== event.tenant || of.session !== event.session)) continue
+      live.push(event)
+      if (live.length > mostLive) live.shift()
+    }
+    if (this.#readers.size > 0) this.#wake()
+  }
+
+  /** The reading function of a session, or of all. */
+  reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
+    const read = ({ after, signal, live }: { after?: string; signal?: AbortSignal; live?: boolean } = {}): AsyncIterable<FeedEvent> => {
+      const query = { after: cursorOf(after), ...(of ? { of } : {}), ...(live ? { live } : {}) }
+      return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
+    }
+    return read as ReadFeed
+  }
+
+  /** A reader that is left (`break`, `return()`) ends at once, not with the next event. */
+  #iterator(query: FeedQuery, signal: AbortSignal | undefined): AsyncIterator<FeedEvent | LiveEvent> {
+    const stop = new AbortController()
+    const events = this.#read({ ...query, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal })
+    return {
+      next: () => events.next(),
+      return: () => {
+        stop.abort()
+        return events.return()
+      },
+    }
+  }
+
+  async *#read({ of, after, signal, live: wantsLive }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
     let at = after
+    const reader = { of, live: [] as LiveEvent[] }
+    if (wantsLive) this.#readers.add(reader)
     const wake = (): void => this.#wake()
     signal?.addEventListener('abort', wake, { once: true })
     try {
@@ -42,9 +99,11 @@ export class Feed {
           at = event.position
           yield await this.#shown(event)
         }
+        for (let live = reader.live.shift(); live; live = reader.live.shift()) yield live
         if (events.length === 0) await news
       }
     } finally {
+      this.#readers.delete(reader)
       signal?.removeEventListener('abort', wake)
     }
   }
@@ -74,7 +133,7 @@ export class Feed {
 }
 
 /** The position a cursor stands for. */
-export function cursorOf(cursor: string | undefined): number {
+function cursorOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   const match = /^p(\d{1,15})$/.exec(cursor)
   if (!match) throw new PawlError('cursor_invalid', `It is ${JSON.stringify(cursor)}.`)

@@ -3,6 +3,7 @@
 // The life of a call. It is `received` when it is on record. Once its arguments are accepted it is `queued`; a worker that
 // starts the body makes it `running`. A body that returned a later leaves it `parked`: nobody owns it, it costs nothing,
 // and its answer makes it `queued` again, this time to land the answer. `settled` is the end, written once.
+// An attempt whose failure may be tried again makes it `queued` until the next one begins.
 // A worker that dies leaves `received`, `queued` or `running` behind; whoever claims the call next reads from the state how
 // far it had come.
 
@@ -12,7 +13,7 @@ export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
 export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {
   received: ['queued', 'running', 'settled'],
   queued: ['running', 'settled'],
-  running: ['running', 'parked', 'settled'],
+  running: ['running', 'queued', 'parked', 'settled'],
   parked: ['queued', 'settled'],
   settled: [],
 }
@@ -42,7 +43,29 @@ export interface CallRequest {
   readonly input: string
   /** Of tool and input: the same call asked again has the same hash. */
   readonly hash: string
+  /** CallOptions as JSON; null if nothing was said. */
+  readonly options: string | null
   readonly createdAt: number
+}
+
+/** What came with a call besides its content. Recorded, so that a recovery keeps to it. */
+export interface CallOptions {
+  /** The model's own argument text, when the input came as text. */
+  readonly raw?: string
+  /** The input could not be read; this says why. */
+  readonly unreadable?: string
+  /** The model's id, when the place is named by an idempotency key instead. */
+  readonly callId?: string
+  /** Opaque to us; comes back on the outcome. */
+  readonly meta?: unknown
+  /** Milliseconds per clock. */
+  readonly timeout?: { readonly attempt?: number; readonly idle?: number; readonly total?: number; readonly queue?: number }
+  /** An instant after which it is too late. */
+  readonly deadline?: number
+  /** Its place in the order of its batch. */
+  readonly order?: number
+  /** The outermost call it runs under, whose place in the queue it borrows. */
+  readonly root?: string
 }
 
 /** What moves. Written whole by whoever holds the fence. */
@@ -50,6 +73,8 @@ export interface CallProgress {
   readonly state: CallState
   /** The arguments as accepted, recorded form; null until then. */
   readonly args: string | null
+  /** CallTerms as JSON: what the tool was when the arguments were accepted; null until then. */
+  readonly terms: string | null
   /** How many executions of the body have begun. */
   readonly attempt: number
   /** When the last of them began. */
@@ -68,6 +93,12 @@ export interface CallRecord extends CallRequest, CallProgress {
   readonly owner: string | null
 }
 
+/** What a recovery must know of the tool as it was. */
+export interface CallTerms {
+  readonly version?: string
+  readonly onCrash: 'rerun' | 'stop'
+}
+
 /** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */
 export interface StepRecord {
   readonly call: string
@@ -77,6 +108,8 @@ export interface StepRecord {
   readonly input: string | null
   /** Recorded form of its value, or of its error. */
   readonly value: string | null
+  /** The round it ended in: a value holds for the call, an error for its round. Retries begin rounds, recoveries do not. */
+  readonly round: number
   readonly at: number
 }
 

@@ -7,6 +7,9 @@ import type { OutcomeStatus } from '../kernel/outcome.ts'
 export interface EventBodies {
   'call.received': { readonly tool: string }
   'call.started': { readonly attempt: number }
+  'call.queued': { readonly attempt: number; readonly until: number; readonly code: string }
+  'call.cancelling': { readonly reason: string; readonly by: string | null }
+  'call.late': { readonly attempt: number; readonly status: 'success' | 'failure' }
   'call.parked': { readonly wait: string; readonly deadline: number }
   'call.settled': { readonly status: OutcomeStatus; readonly attempts: number }
   'step.started': { readonly step: string }

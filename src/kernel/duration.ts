@@ -6,13 +6,17 @@ export type Duration = number | string
 
 const unit: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Milliseconds of a duration; refuses what is negative, not finite or not understood. */
+/** A hundred years: instants stay far below what a clock and a database can hold. */
+const longest = 3_155_760_000_000
+
+/** Milliseconds of a duration; refuses what is negative, not finite, longer than a hundred years or not understood. */
 export function milliseconds(duration: Duration, what: string): number {
   if (typeof duration === 'number') {
-    if (Number.isFinite(duration) && duration >= 0) return duration
+    if (duration >= 0 && duration <= longest) return duration
   } else {
     const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(duration)
-    if (match) return Number(match[1]) * (unit[match[2] as string] as number)
+    const ms = match ? Number(match[1]) * (unit[match[2] as string] as number) : Infinity
+    if (ms <= longest) return ms
   }
   throw new PawlError(
     'config_invalid',

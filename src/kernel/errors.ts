@@ -57,6 +57,12 @@ export const errorTable = {
     says: 'A step needs an id that is not blank.',
     next: "Give the step a name: ctx.step('charge', …). Its function did not run.",
   },
+  step_id_invalid: {
+    http: 500,
+    retry: false,
+    says: 'A step id must be a string of at most 512 characters without NUL and lone surrogates.',
+    next: 'Choose a shorter, plain id. Its function did not run.',
+  },
   step_id_duplicate: {
     http: 500,
     retry: false,
@@ -99,6 +105,12 @@ export const errorTable = {
     says: 'A wait needs a name that is not blank.',
     next: "Leave the name out, or give one: ctx.later({ name: 'signature' }).",
   },
+  wait_name_invalid: {
+    http: 500,
+    retry: false,
+    says: 'The name of a wait must be a string of at most 512 characters without NUL and lone surrogates.',
+    next: 'Choose a shorter, plain name.',
+  },
   wait_needs_rerun: {
     http: 500,
     retry: false,
@@ -123,6 +135,12 @@ export const errorTable = {
     says: 'The wait was cancelled.',
     next: 'Ask again if the answer is still needed.',
   },
+  would_deadlock: {
+    http: 409,
+    retry: false,
+    says: 'Waiting for this key could never end: its holder waits for a key that this call holds.',
+    next: 'Take keys in the same order everywhere, or do not nest calls with keys.',
+  },
   attempt_over: {
     http: 409,
     retry: false,
@@ -134,12 +152,6 @@ export const errorTable = {
     retry: true,
     says: 'Another worker has taken this call over.',
     next: 'Nothing to do: the other worker settles it. Nothing was written by this one.',
-  },
-  resolution_invalid: {
-    http: 400,
-    retry: false,
-    says: 'A wait is resolved with exactly one of value, failure or cancelled.',
-    next: 'Send { value }, { failure: { code, message } } or { cancelled: reason }; the wait is still open.',
   },
   keys_mismatch: {
     http: 500,
@@ -195,8 +207,3 @@ export class PawlError extends Error {
     this.details = options.details ?? {}
   }
 }
-
-/** Losing the store, the lease or the runtime ends an execution without ending the call: it never becomes an outcome. */
-export const isInfrastructure = (error: unknown): boolean => error instanceof PawlError && infrastructure.has(error.code)
-
-const infrastructure: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['lease_lost', 'store_unavailable', 'runtime_closed', 'attempt_over'])

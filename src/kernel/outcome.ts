@@ -3,6 +3,7 @@
 // One settled outcome per call, written once, never changed. `unknown` is honest: the body had started, the worker died,
 // and nobody may run it again.
 
+import { type Duration, milliseconds } from './duration.ts'
 import type { Json } from './value.ts'
 
 export type FailureClass =
@@ -47,8 +48,14 @@ export interface Unknown {
   readonly evidence: Json
 }
 
+/** What a tool may ask of the turn it runs in, together with a success (VAL-6). */
+export type Control =
+  | { readonly finish: Json }
+  | { readonly fail: Failure }
+  | { readonly switchFrame: { readonly frame: string; readonly initial?: Json; readonly task?: string } }
+
 export type Outcome<T = Json> =
-  | { readonly status: 'success'; readonly value: T }
+  | { readonly status: 'success'; readonly value: T; readonly raw?: Json; readonly summary?: string; readonly control?: Control }
   | { readonly status: 'failure'; readonly failure: Failure }
   | { readonly status: 'cancelled'; readonly cancellation: Cancellation }
   | { readonly status: 'unknown'; readonly unknown: Unknown }
@@ -82,11 +89,29 @@ export interface FailOptions {
 
 /** Says what went wrong, in words the model may read: `throw fail('No such order', { code: 'not_found' })`. */
 export function fail(message: string, options: FailOptions = {}): ToolFailure {
+  return declared(message, options, { when: 'never' })
+}
+
+export interface RetryOptions extends FailOptions {
+  message?: string
+  /** How long to wait before the next try; the runtime's own backoff if not said. */
+  after?: Duration
+}
+
+/** Says that it is safe to try again: `throw retry({ after: '2s' })`. After the last try the model reads the message. */
+export function retry(options: RetryOptions = {}): ToolFailure {
+  const message = options.message ?? 'The tool could not do it now'
+  const afterMs = options.after === undefined ? {} : { afterMs: milliseconds(options.after, 'after') }
+  return declared(message, { class: 'unavailable', code: 'try_again', ...options }, { when: 'safe', ...afterMs })
+}
+
+function declared(message: string, options: FailOptions, again: RetryAdvice): ToolFailure {
   const about = {
     class: options.class ?? 'execution',
     code: options.code ?? 'tool_error',
     message,
     source: 'tool' as const,
+    retry: again,
     ...(options.raw === undefined ? {} : { raw: options.raw }),
   }
   return new ToolFailure(failure(about).failure, options.cause === undefined ? {} : { cause: options.cause })

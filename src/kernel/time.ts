@@ -9,6 +9,8 @@ export interface Clock {
   timer(ms: number, fire: () => void): () => void
   /** Calls `chore` about every `ms` until called off: heartbeats and polls, whose exact number means nothing. */
   every(ms: number, chore: () => void): () => void
+  /** Keeps the program alive until let go: somebody waits for something only time or the outside brings. */
+  hold(): () => void
 }
 
 /** setTimeout wraps around above 2^31-1 ms, so long timers are walked in legs. */
@@ -24,7 +26,7 @@ export const systemClock: Clock = {
       const now = Math.min(left, longestLeg)
       left -= now
       handle = setTimeout(left > 0 ? leg : fire, now)
-      // A waiting timer alone must not keep a finished program alive.
+      // A timer alone must not keep a finished program alive; what somebody waits for holds it.
       handle.unref?.()
     }
     leg()
@@ -33,6 +35,10 @@ export const systemClock: Clock = {
   every(ms, chore) {
     const handle = setInterval(chore, ms)
     handle.unref?.()
+    return () => clearInterval(handle)
+  },
+  hold() {
+    const handle = setInterval(() => {}, longestLeg)
     return () => clearInterval(handle)
   },
 }

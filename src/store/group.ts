@@ -30,6 +30,8 @@ export class GroupCommit {
   #flushing: Promise<void> | null = null
   #scheduled = false
   #closed = false
+  /** More than one worker uses this store object: what one writes is news to the others. */
+  shared = false
   #callOffLinger: (() => void) | null = null
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #write: Write
@@ -106,7 +108,7 @@ export class GroupCommit {
       for (const entry of entries) entry.reject(unavailable(cause))
       return
     }
-    this.hint({ wakes, outside: false })
+    this.hint({ wakes: wakes || this.shared, outside: this.shared })
   }
 }
 

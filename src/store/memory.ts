@@ -36,6 +36,8 @@ export function memoryStore(options: { clock: Clock }): Store {
         const call = calls.get(guard.call)
         return call !== undefined && call.fence === guard.fence && call.state !== 'settled'
       }
+      case 'held':
+        return calls.get(guard.call)?.fence === guard.fence
       case 'open':
         return open.has(guard.wait)
     }
@@ -116,7 +118,10 @@ export function memoryStore(options: { clock: Clock }): Store {
       }
       return found
     },
-    renew: (worker, leaseMs) => void workers.set(worker, clock.monotonic() + leaseMs),
+    renew: (worker, leaseMs) => {
+      workers.set(worker, clock.monotonic() + leaseMs)
+      group.shared = workers.size > 1
+    },
     claim: (worker, tools, limit) => {
       const claimed: CallRecord[] = []
       for (const call of calls.values()) {

@@ -16,6 +16,8 @@ export type Guard =
   | { readonly kind: 'absent'; readonly position: CallPosition }
   /** The call exists, is not settled, and its fence is this one: the writer still holds it. */
   | { readonly kind: 'holds'; readonly call: string; readonly fence: number }
+  /** The call exists and its fence is this one, settled or not: for what its last holder learns too late. */
+  | { readonly kind: 'held'; readonly call: string; readonly fence: number }
   /** The wait exists and has no answer yet. */
   | { readonly kind: 'open'; readonly wait: string }
 

@@ -33,6 +33,7 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
       chores.set(id, { ms, last: now, chore })
       return () => void chores.delete(id)
     },
+    hold: () => () => {},
     async advance(by) {
       const until = now + milliseconds(by, 'advance')
       await settle()

@@ -1,6 +1,7 @@
 // What a body sees: the interfaces only. call/context.ts implements them on whatever engine runs the call.
 
 import type { Duration } from '../kernel/duration.ts'
+import type { Outcome } from '../kernel/outcome.ts'
 import type { Attachment, Json, Recorded } from '../kernel/value.ts'
 
 export interface StepOptions {
@@ -62,13 +63,17 @@ export interface ToolContext {
   readonly principal: string | null
   readonly batch: string
   readonly callId: string
-  /** 1 for the first execution of the body; recoveries count on. */
+  /** 1 for the first execution of the body; retries and recoveries count on. */
   readonly attempt: number
+  /** How often the body may be tried in all, if its failures allow it. */
+  readonly maxAttempts: number
+  /** What `prepare` handed on; null if there is none. */
+  readonly prepared: Json
   /** The same for all attempts and recoveries of this call, and of no other call. */
   readonly idempotencyKey: string
   /** An idempotency key of one step of this call. */
   key(step: string): string
-  /** Aborts when the work is no longer wanted here: the runtime closes, or another worker took the call over. */
+  /** Aborts when the work is no longer wanted: a timeout, a cancel, the runtime closes, or another worker took the call over. */
   readonly signal: AbortSignal
   readonly step: Step
   /** Sleeps until a recorded instant; a restart in between sleeps the rest. Needs `onCrash: 'rerun'`. */
@@ -81,6 +86,30 @@ export interface ToolContext {
   random(): number
   /** A UUID that replays. Unguessable without the host's key. */
   uuid(): string
+  /** Other tools, as one batch: recorded under this call, in this call's place of the queue. */
+  run(calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]>
+  /** One other tool, typed. */
+  call<Ask, Output>(tool: NamedTool<Ask, Output>, input: Ask): Promise<NestedOutcome<Output>>
+  /** How far it is; reaches those who watch, at most ten times a second, and resets the idle clock. */
+  progress(progress: Progress): void
+  /** Output as it comes; reaches those who watch, bounded, and resets the idle clock. */
+  output(text: string, stream?: string): void
   readonly log: Logger
   readonly attachments: Attachments
 }
+
+export interface Progress {
+  readonly current?: number
+  readonly total?: number
+  readonly unit?: string
+  readonly label?: string
+}
+
+/** What a nested call needs of a tool: its name, and its types. */
+export interface NamedTool<Ask, Output> {
+  readonly name: string
+  readonly types?: { ask: Ask; output: Output }
+}
+
+/** How a nested call ended. */
+export type NestedOutcome<T = Json> = Outcome<T> & { readonly callId: string; readonly name: string; readonly attempts: number }

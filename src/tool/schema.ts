@@ -1,35 +1,29 @@
 // A tool's schema, compiled once: what the model is shown and what decides whether arguments may reach the body.
 //
-// Two kinds come in. A Standard Schema (zod, valibot, arktype) validates itself. A plain JSON Schema may come from a
-// stranger (an MCP server, an HTTP caller), so it is attacker input: it is interpreted, never compiled to code, its
-// `pattern`s run on a linear-time engine, nothing is fetched, and its size and depth are bounded (docs/decisions/0007).
+// Two kinds come in. A Standard Schema (zod, valibot, arktype) is the host's own code and validates itself. A plain JSON
+// Schema may come from a stranger (an MCP server, an HTTP caller): json-schema/ interprets it (docs/decisions/0007).
 
-import { Validator, format, type Schema } from '@cfworker/json-schema'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { RE2JS } from 're2js'
 import { PawlError } from '../kernel/errors.ts'
 import type { Json } from '../kernel/value.ts'
+import { compileJsonSchema } from './json-schema/compile.ts'
+import { type Checked, type JsonSchema, pathText, type Problem, received } from './problem.ts'
 
-export type JsonSchema = { [key: string]: Json }
+export type { Checked, JsonSchema, Problem } from './problem.ts'
 export type AnySchema = StandardSchemaV1<unknown, unknown> | JsonSchema
-
-export interface Problem {
-  /** Where: `` for the whole, `items[2].sku` inside. */
-  readonly path: string
-  readonly message: string
-}
-
-export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: readonly Problem[] }
 
 export interface CompiledSchema {
   /** What the model sees. */
   readonly json: JsonSchema
+  /** What of it is shown but cannot be enforced, such as a pattern with look-around: for the operator to read. */
+  readonly warnings: readonly string[]
+  /** Throws only if a Standard Schema's own code throws: that is the tool's fault, not the model's. */
   check(value: Json): Checked | Promise<Checked>
 }
 
 export function compileSchema(schema: AnySchema, what: string): CompiledSchema {
   if (isStandard(schema)) return compileStandard(schema, what)
-  if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return compileJson(schema, what)
+  if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return compileJsonSchema(schema, what)
   return refuse(what, 'it is neither a Standard Schema nor a JSON Schema object')
 }
 
@@ -54,111 +48,29 @@ function compileStandard(schema: StandardSchemaV1, what: string): CompiledSchema
   } catch (cause) {
     refuse(what, `a part of it has no JSON Schema form (${(cause as Error).message})`, cause)
   }
-  const finish = (result: StandardSchemaV1.Result<unknown>): Checked =>
-    result.issues
-      ? { ok: false, problems: result.issues.map((issue) => ({ path: pathOf(issue.path ?? []), message: issue.message })) }
-      : { ok: true, value: result.value }
   return {
     json,
+    warnings: [],
     check(value) {
+      const finish = (result: StandardSchemaV1.Result<unknown>): Checked =>
+        result.issues ? { ok: false, problems: result.issues.map((issue) => problemOf(issue, value)) } : { ok: true, value: result.value }
       const result = standard.validate(value)
       return result instanceof Promise ? result.then(finish) : finish(result)
     },
   }
 }
 
-function pathOf(path: readonly (PropertyKey | StandardSchemaV1.PathSegment)[]): string {
-  let text = ''
-  for (const segment of path) {
-    const key = typeof segment === 'object' ? segment.key : segment
-    text += typeof key === 'number' ? `[${key}]` : text ? `.${String(key)}` : String(key)
+/** Some vendors say what came ("was a string", "received string"), the others leave the model guessing. */
+const saysWhatCame = /\b(?:received|got|was|were)\b/i
+
+function problemOf(issue: StandardSchemaV1.Issue, value: Json): Problem {
+  const keys = (issue.path ?? []).map((segment) => (typeof segment === 'object' ? segment.key : segment))
+  const path = pathText(keys.map((key) => (typeof key === 'symbol' ? String(key) : key)))
+  if (saysWhatCame.test(issue.message)) return { path, message: issue.message }
+  let came: unknown = value
+  for (const key of keys) {
+    // An issue may name a key that is missing, or one inside something the schema has made: then nothing came there.
+    came = typeof came === 'object' && came !== null && Object.hasOwn(came, key) ? (came as Record<PropertyKey, unknown>)[key] : undefined
   }
-  return text
-}
-
-const maxSchemaBytes = 256 * 1024
-const maxSchemaDepth = 64
-
-function compileJson(schema: JsonSchema, what: string): CompiledSchema {
-  let text: string
-  try {
-    text = JSON.stringify(schema)
-  } catch (cause) {
-    refuse(what, 'it is not JSON', cause)
-  }
-  if (text.length > maxSchemaBytes) refuse(what, `it is larger than ${maxSchemaBytes} bytes`)
-  const own = JSON.parse(text) as JsonSchema
-  const guarded = guard(own, what, 0) as Schema
-  const draft = typeof own.$schema === 'string' && own.$schema.includes('draft-07') ? '7' : '2020-12'
-  const validator = new Validator(guarded, draft, false)
-  try {
-    validator.validate({}) // surfaces unresolvable $refs now, not at the first call
-  } catch (cause) {
-    refuse(what, `it cannot be used (${(cause as Error).message.split('\n')[0]})`, cause)
-  }
-  return {
-    json: own,
-    check(value) {
-      const result = validator.validate(value)
-      if (result.valid) return { ok: true, value }
-      return { ok: false, problems: innermost(result.errors) }
-    },
-  }
-}
-
-/** The interpreter reports every level on the way to a fault; only the deepest ones help. */
-function innermost(errors: readonly { instanceLocation: string; keyword: string; error: string }[]): Problem[] {
-  const wrappers = new Set(['properties', 'items', 'allOf', 'anyOf', 'oneOf', '$ref', 'prefixItems', 'additionalProperties'])
-  const kept = errors.filter((error) => !wrappers.has(error.keyword))
-  const chosen = kept.length > 0 ? kept : errors
-  return chosen.map((error) => ({ path: pointerPath(error.instanceLocation), message: error.error }))
-}
-
-const pointerPath = (pointer: string): string =>
-  pathOf(
-    pointer
-      .split('/')
-      .slice(1)
-      .map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))
-      .map((part) => (/^\d+$/.test(part) ? Number(part) : part)),
-  )
-
-const schemaMaps = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'patternProperties'])
-const dataKeywords = new Set(['enum', 'const', 'default', 'examples'])
-
-/** A copy in which nothing can hang or reach out: patterns on the linear engine, local references only, bounded depth. */
-function guard(node: Json, what: string, depth: number, inMap = false): Json {
-  if (typeof node !== 'object' || node === null) return node
-  if (depth > maxSchemaDepth) refuse(what, `it is nested deeper than ${maxSchemaDepth} levels`)
-  if (Array.isArray(node)) return node.map((item) => guard(item, what, depth + 1))
-  const copy: { [key: string]: Json } = {}
-  for (const [key, value] of Object.entries(node)) {
-    if (!inMap && (key === '$ref' || key === '$dynamicRef') && typeof value === 'string' && !value.startsWith('#')) {
-      refuse(what, `$ref ${JSON.stringify(value)} points outside the schema`)
-    }
-    if (!inMap && key === 'pattern' && typeof value === 'string') {
-      const existing = Array.isArray(copy.allOf) ? copy.allOf : []
-      copy.allOf = [...existing, { format: linearPattern(value, what) }]
-      continue
-    }
-    const inner = !inMap && dataKeywords.has(key) ? value : guard(value, what, depth + 1, !inMap && schemaMaps.has(key))
-    if (!inMap && key === 'allOf' && Array.isArray(copy.allOf)) copy.allOf = [...copy.allOf, ...(inner as Json[])]
-    else Object.defineProperty(copy, key, { value: inner, enumerable: true, configurable: true, writable: true })
-  }
-  return copy
-}
-
-/** The interpreter has no hook for patterns but an open table of formats: each pattern becomes a format of its own. */
-function linearPattern(pattern: string, what: string): string {
-  const name = `re2:${pattern}`
-  if (!format[name]) {
-    let engine: RE2JS
-    try {
-      engine = RE2JS.compile(RE2JS.translateRegExp(pattern))
-    } catch (cause) {
-      refuse(what, `the pattern ${JSON.stringify(pattern)} cannot run in linear time (no look-around, no back-references)`, cause)
-    }
-    format[name] = (text) => engine.matcher(text).find()
-  }
-  return name
+  return { path, message: `${issue.message} (got ${came === undefined ? 'nothing' : received(came)})` }
 }

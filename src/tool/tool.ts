@@ -1,12 +1,26 @@
 // TOOL: a described function a model may ask for. tool() checks the definition once, so that nothing about it can fail
 // later, and carries its types.
 
+import { createHash } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Failure } from '../kernel/outcome.ts'
 import type { Json, Recorded } from '../kernel/value.ts'
 import type { Later, ToolContext } from './context.ts'
 import type { Hints, OnCrash } from './hints.ts'
+import {
+  clocksOf,
+  concurrencyOf,
+  type Concurrency,
+  type Clocks,
+  type Retry,
+  retryOf,
+  type RetryPolicy,
+  type ToolLimits,
+  limitsOf,
+} from './terms.ts'
+import type { ToolResult } from './result.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
 
 /** What the body receives: the schema's output in its recorded form, on the first run as on every replay. */
@@ -20,9 +34,11 @@ export type OutputOf<R> = [R] extends [void | undefined]
   ? null
   : R extends Later<infer T>
     ? Recorded<T>
-    : R extends undefined
-      ? null
-      : Recorded<R>
+    : R extends ToolResult<infer T>
+      ? Recorded<T>
+      : R extends undefined
+        ? null
+        : Recorded<R>
 
 /** What `reconcile` found out about an interrupted attempt: its result, its failure, leave to run again, or nothing. */
 export type Finding<R> =
@@ -31,38 +47,77 @@ export type Finding<R> =
   | { readonly rerun: true }
   | undefined
 
+/** What `prepare` may say: other arguments (validated again), a payload for the body, or the answer itself. */
+export type Prepared = { readonly input?: unknown; readonly payload?: unknown } | { readonly answer: unknown } | undefined | void
+
 export interface ToolDefinition<S extends AnySchema, R> {
+  /** What records mean by it; the name if not given. A renamed tool keeps its id. */
+  readonly id?: string
   readonly name: string
   readonly title?: string
   readonly description: string
   readonly input: S
+  /** What the value must look like; a mismatch is the tool's fault, not the model's. */
+  readonly output?: AnySchema
   readonly hints?: Hints
+  /** Attempt, idle, total and queue clocks; a bare duration is the attempt's. Default: 60 s per attempt. */
+  readonly timeout?: Duration | Clocks
+  /** How often a failure that may be tried again is tried. */
+  readonly retry?: Retry
   /** After a crash in mid-body: run again, or stop. Default: rerun if readOnly or idempotent, else stop. */
   readonly onCrash?: OnCrash
+  /** Together with others, alone in its session, or one at a time per key. Default: parallel if readOnly, else a barrier in its batch. */
+  readonly concurrency?: 'parallel' | 'exclusive' | { readonly key: (input: InputOf<S>) => string }
+  readonly limits?: ToolLimits
+  /** Shown to the model where the provider can. */
+  readonly examples?: readonly unknown[]
+  /** Changes when recorded arguments would mean something else. */
+  readonly version?: string
+  /** Turns recorded arguments of an older version into ones of this. */
+  readonly upgrade?: (recorded: { args: Json; version: string | undefined }) => unknown
+  /** Can be run by the host and by other tools, never by a model. */
+  readonly internal?: boolean
+  /** Mends argument text that is not JSON, once. */
+  readonly repair?: (raw: string) => unknown
+  /** Runs once before the body; what it says is recorded and not asked again. */
+  readonly prepare?: (input: InputOf<S>, ctx: ToolContext) => Prepared | Promise<Prepared>
   /** For `stop` tools: look up what an interrupted attempt did. Without it the outcome is `unknown`. */
   readonly reconcile?: (input: InputOf<S>, ctx: ToolContext) => Finding<NoInfer<Awaited<R>>> | Promise<Finding<NoInfer<Awaited<R>>>>
   readonly execute: (input: InputOf<S>, ctx: ToolContext) => R
 }
 
-declare const carries: unique symbol
-
 export interface Tool<Ask = unknown, Output = unknown> {
+  readonly id: string
   readonly name: string
   readonly title: string | undefined
   readonly description: string
   readonly input: CompiledSchema
+  readonly output: CompiledSchema | undefined
   readonly hints: Hints
+  readonly clocks: Clocks
+  readonly retry: RetryPolicy | undefined
   readonly onCrash: OnCrash | undefined
+  readonly concurrency: Concurrency
+  readonly limits: ToolLimits
+  readonly examples: readonly unknown[]
+  readonly version: string | undefined
+  readonly upgrade: ((recorded: { args: Json; version: string | undefined }) => unknown) | undefined
+  readonly internal: boolean
+  readonly repair: ((raw: string) => unknown) | undefined
+  readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly execute: (input: never, ctx: ToolContext) => unknown
+  /** Of what the model is told (name, description, schema, version): changes when that does, so drift is seen. */
+  readonly fingerprint: string
   /** Types only. */
-  readonly [carries]?: { ask: Ask; output: Output }
+  readonly types?: { ask: Ask; output: Output }
 }
 
 const nameShape = /^[A-Za-z0-9_-]{1,64}$/
+const functions = ['upgrade', 'repair', 'prepare', 'reconcile', 'execute'] as const
 
 export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
-  const { name, description } = definition
+  const { name, description, onCrash } = definition
   if (typeof name !== 'string' || !nameShape.test(name)) {
     throw new PawlError('tool_invalid', `The name ${JSON.stringify(name)} must be 1 to 64 of A-Z a-z 0-9 _ -.`)
   }
@@ -71,19 +126,41 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   }
   if (typeof description !== 'string' || description.trim() === '') wrong('it needs a description, which the model reads')
   if (typeof definition.execute !== 'function') wrong('execute is not a function')
-  if (definition.reconcile !== undefined && typeof definition.reconcile !== 'function') wrong('reconcile is not a function')
-  const { onCrash } = definition
+  for (const each of functions) {
+    if (definition[each] !== undefined && typeof definition[each] !== 'function') wrong(`${each} is not a function`)
+  }
   if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
     wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
   if (onCrash === 'rerun' && definition.reconcile) wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
+  const hints = Object.freeze({ ...definition.hints })
+  const input = compileSchema(definition.input, `Tool '${name}', input`)
+  const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)
+  const id = definition.id ?? name
+  const { version } = definition
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([id, name, description, input.json, output?.json ?? null, hints, version ?? null]))
+    .digest('base64url')
   return Object.freeze({
+    id,
     name,
     title: definition.title,
     description,
-    input: compileSchema(definition.input, `Tool '${name}', input`),
-    hints: Object.freeze({ ...definition.hints }),
+    input,
+    output,
+    hints,
+    clocks: clocksOf(definition.timeout, wrong),
+    retry: retryOf(definition.retry, wrong),
     onCrash,
+    concurrency: concurrencyOf(definition.concurrency as never, hints, wrong),
+    limits: limitsOf(definition.limits, wrong),
+    examples: definition.examples ?? [],
+    version,
+    upgrade: definition.upgrade,
+    internal: definition.internal ?? false,
+    repair: definition.repair,
+    prepare: definition.prepare,
     reconcile: definition.reconcile,
     execute: definition.execute,
+    fingerprint,
   })
 }

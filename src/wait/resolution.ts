@@ -1,6 +1,5 @@
 // What may answer a wait, and what an answer means for the call (WAIT-2, WAIT-6: falsy values are values).
 
-import { PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { Resolution } from '../journal/call-state.ts'
@@ -12,15 +11,22 @@ export type Answer =
   | { readonly cancelled: string }
 
 /** Checks an answer from outside: exactly one kind, of the right shape. Values are escaped by encode(), never decoded. */
-export function checkedAnswer(answer: unknown): Resolution {
-  const wrong = (why: string): never => {
-    throw new PawlError('resolution_invalid', `${why}.`)
-  }
+export function checkedAnswer(answer: unknown): Resolution | { readonly problems: readonly string[] } {
+  const how = 'Send { value }, { failure: { code, message } } or { cancelled: reason }'
+  const wrong = (why: string): { problems: string[] } => ({ problems: [`${why}. ${how}; the wait is still open.`] })
   if (typeof answer !== 'object' || answer === null) return wrong('Something else came')
   const given = answer as Record<string, unknown>
   const kinds = ['value', 'failure', 'cancelled'].filter((kind) => Object.hasOwn(given, kind))
   if (kinds.length !== 1) return wrong(kinds.length === 0 ? 'None of them came' : `${kinds.join(' and ')} came together`)
-  if (kinds[0] === 'value') return { value: given.value === undefined ? null : given.value }
+  if (kinds[0] === 'value') {
+    const { value = null } = given
+    try {
+      encode(value)
+    } catch (error) {
+      return wrong(`The value cannot be recorded: ${(error as Error).message}`)
+    }
+    return { value }
+  }
   if (kinds[0] === 'cancelled') {
     return typeof given.cancelled === 'string' ? { cancelled: given.cancelled } : wrong('cancelled must be the reason, a string')
   }

@@ -42,6 +42,7 @@ const steps = tool({
   description: 'Three recorded effects, two of them side by side',
   input: z.object({ n: z.number() }),
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute({ n }, ctx) {
     const at = (step: string): string => `${ctx.callId}/${step}`
     const first = await ctx.step('first', async () => {
@@ -91,6 +92,7 @@ const waits = tool({
   description: 'Sleeps, then waits inside the body',
   input: z.object({ n: z.number() }),
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute(_, ctx) {
     await ctx.step('ask', () => effect(`${ctx.callId}/ask`))
     await ctx.sleep(3)
@@ -107,6 +109,7 @@ const parks = tool({
   description: 'Hands the answer to the outside and parks',
   input: z.object({ n: z.number() }),
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute(_, ctx) {
     const later = await ctx.later<string>()
     await ctx.step('send', async () => {

@@ -10,13 +10,15 @@ import { z } from 'zod'
 import { countCommits } from '../count-commits.ts'
 
 const empty = z.object({})
-const plain = tool({ name: 'plain', description: 'Must not run twice', input: empty, execute: () => 1 })
+const plain = tool({ name: 'plain', description: 'Must not run twice', input: empty, concurrency: 'parallel', execute: () => 1 })
+const barrier = tool({ name: 'barrier', description: 'One after the other', input: empty, execute: () => 1 })
 const readOnly = tool({ name: 'read_only', description: 'Changes nothing', input: empty, hints: { readOnly: true }, execute: () => 1 })
 const steps = tool({
   name: 'steps',
   description: 'So many steps, one after the other',
   input: z.object({ n: z.number() }),
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute({ n }, ctx) {
     for (let index = 0; index < n; index++) await ctx.step(`s${index}`, () => index)
   },
@@ -27,7 +29,11 @@ let runtime: Runtime
 const commits = countCommits()
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'pawl-syncs-'))
-  runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}`, tools: [plain, readOnly, steps] })
+  runtime = await createRuntime({
+    store: `sqlite:${join(dir, 'agent.db')}`,
+    limits: { perSession: 64 },
+    tools: [plain, barrier, readOnly, steps],
+  })
 })
 afterAll(async () => {
   await runtime.close()
@@ -54,6 +60,10 @@ test('DUR-6: 64 calls at once share their syncs: two for all of them', async () 
   expect(await syncs(64, 'plain')).toBe(2)
   expect(await syncs(64, 'read_only')).toBe(1)
   expect(await syncs(50, 'steps', { n: 5 })).toBe(6)
+})
+
+test('DUR-6: one after the other, the outcome of each shares its sync with the start of the next', async () => {
+  expect(await syncs(20, 'barrier')).toBe(21)
 })
 
 test('DUR-6: power mode syncs every commit, process mode leaves it to the checkpoint', async () => {

@@ -30,6 +30,10 @@ export class Answers {
     return first && !late ? { answer: 'accepted' } : { answer: 'already_resolved', terminal: await this.given(wait.id) }
   }
 
+  async cancel(wait: WaitRecord, reason: string): Promise<boolean> {
+    return this.#write(wait, { cancelled: reason })
+  }
+
   async expire(wait: WaitRecord): Promise<void> {
     await this.#write(wait, { timeout: true })
   }

@@ -1,4 +1,4 @@
-// One call on this worker: the seam's verbs as changes to a store, every one of them checked against the fence.
+// One call on this worker: the seam's verbs as changes to a store, every one of them checked against the fence (held.ts).
 //
 // Syncs (power mode): `begin({ durable })` is one, shared with the arrival of the call; every step end is one; the outcome is
 // one. What nobody has to wait for (arrival, accepted arguments, the start of a body that may rerun) rides with the next.
@@ -7,10 +7,11 @@ import { createHmac } from 'node:crypto'
 import { PawlError } from '../../kernel/errors.ts'
 import { frame } from '../../kernel/id.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
-import { encode } from '../../kernel/value.ts'
+import { encodeOnce } from '../../kernel/value.ts'
 import {
-  type CallProgress,
+  type CallOptions,
   type CallRecord,
+  type CallTerms,
   checkMove,
   type Interruption,
   interruptionOf,
@@ -18,124 +19,149 @@ import {
   type StepRecord,
   type WaitRecord,
 } from '../../journal/call-state.ts'
-import { eventOf } from '../../journal/event.ts'
-import type { AttachmentRecord, Change, Guard } from '../../store/store.ts'
+import type { AttachmentRecord } from '../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { difference } from '../difference.ts'
-import type { Invocation, StepEnd, StepSpec, Wait, WaitSpec } from '../engine.ts'
+import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
+import { HeldCall } from './held.ts'
 import type { Host } from './host.ts'
+
+const noOptions: CallOptions = {}
+const retryKey = /^retry:\d+$/
 
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
+  readonly options: CallOptions
   readonly interrupted: Interruption | null
   readonly landed: Resolution | null
-  readonly #abort = new AbortController()
+  readonly held: HeldCall
   readonly #host: Host
-  readonly #event: ReturnType<typeof eventOf>
   readonly #steps: Map<string, StepRecord>
   readonly #waits: Map<string, WaitRecord>
-  #progress: CallProgress
-  #attachments: AttachmentRecord[] = []
-  /** Why this execution no longer counts; set once. */
-  #over: PawlError | null = null
-  /** The lapse of the lease after which this call was last seen to be ours. */
-  #heldSince: number
-  /** How many waits and sleeps the body is in. */
+  #retries: number
+  /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
+  #running = 0
+  /** The last write of this execution, under way or done: true if the call is no longer ours to give back. */
+  #letGo: Promise<boolean> = Promise.resolve(false)
 
   constructor(host: Host, record: CallRecord, known: { steps: StepRecord[]; waits: WaitRecord[]; landed: Resolution | null }) {
     this.#host = host
     this.request = record
+    this.held = new HeldCall(host, record)
+    this.options = record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions)
     this.interrupted = interruptionOf(record)
     this.landed = known.landed
-    this.#heldSince = host.lease.lapses
-    const { state, args, attempt, startedAt, wait, outcome, settledAt } = record
-    this.#progress = { state, args, attempt, startedAt, wait, outcome, settledAt }
     this.#steps = new Map(known.steps.map((step) => [step.key, step]))
     this.#waits = new Map(known.waits.map((wait) => [wait.name, wait]))
-    this.#event = eventOf({ tenant: record.position.tenant, session: record.position.session, call: record.uid })
+    this.#retries = known.steps.filter(({ key }) => retryKey.test(key)).length
   }
 
-  get signal(): AbortSignal {
-    return this.#abort.signal
+  get callId(): string {
+    return this.options.callId ?? this.request.position.id
   }
   get args(): string | null {
-    return this.#progress.args
+    return this.held.progress.args
+  }
+  get terms(): CallTerms | null {
+    const { terms } = this.held.progress
+    return terms === null ? null : (JSON.parse(terms) as CallTerms)
   }
   get attempt(): number {
-    return this.#progress.attempt
+    return this.held.progress.attempt
+  }
+  get retries(): number {
+    return this.#retries
+  }
+  get stopped(): Stop | null {
+    return this.held.stopped
+  }
+  onStop(listener: (why: Stop) => void): () => void {
+    return this.held.onStop(listener)
   }
   /** Nothing but waits and sleeps is under way: the body may be let go and taken up again elsewhere. */
   get idle(): boolean {
-    return this.#waiting > 0
+    return this.#waiting > 0 && this.#running === 0
   }
 
   /** Puts a new call on record; rides with whatever its pipeline writes next. */
   insert(): void {
-    const { request } = this
-    this.#ride({
+    const { request, held } = this
+    held.ride({
       guards: [{ kind: 'absent', position: request.position }],
       insertCall: request,
-      events: [this.#event('call.received', request.createdAt, { tool: request.tool })],
+      events: [held.event('call.received', request.createdAt, { tool: request.tool })],
     })
   }
 
-  async accept(args: string): Promise<string> {
-    this.#progress = { ...this.#progress, args }
+  async accept(args: string, terms: CallTerms): Promise<string> {
+    this.held.progress = { ...this.held.progress, args, terms: JSON.stringify(terms) }
     return args
   }
 
   async begin<T>(how: { durable: boolean }, body: () => T): Promise<Awaited<T>> {
+    const { held } = this
     const at = this.#host.clock.now()
-    const attempt = this.#progress.attempt + 1
-    this.#move({ state: 'running', attempt, startedAt: at })
-    const change = this.#held({ updateCall: this.#update(), events: [this.#event('call.started', at, { attempt })] })
-    if (how.durable) await this.#write(change)
-    else this.#ride(change)
-    while (!this.#surelyHeld()) await this.#verifyHeld()
+    const attempt = held.progress.attempt + 1
+    held.move({ state: 'running', attempt, startedAt: at })
+    const change = held.held({ updateCall: held.update(), events: [held.event('call.started', at, { attempt })] })
+    if (how.durable) await held.write(change)
+    else held.ride(change)
+    while (!held.surelyHeld()) await held.verifyHeld()
     return await body()
   }
 
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
+    const { held } = this
+    const round = this.#retries + 1
     const found = this.#steps.get(spec.key)
     if (found) {
       if (found.input !== spec.input) refuseOtherInput(spec, found.input)
       if (found.state === 'done') return { done: found.value as string }
-      if (found.state === 'failed') return { failed: found.value as string }
-      if (spec.once) throw new PawlError('step_unknown', `The step is '${spec.key}'.`, { details: { step: spec.key, startedAt: found.at } })
+      if (found.state === 'failed' && found.round === round) return { failed: found.value as string }
+      if (found.state === 'started' && spec.once) {
+        throw new PawlError('step_unknown', `The step is '${spec.key}'.`, { details: { step: spec.key, startedAt: found.at } })
+      }
     }
+    const { attempt } = this
     const step = (state: StepRecord['state'], value: string | null): StepRecord => ({
       call: this.request.uid,
       key: spec.key,
       state,
       input: spec.input,
       value,
+      round,
       at: this.#host.clock.now(),
     })
     if (spec.once) {
       const started = step('started', null)
-      await this.#write(this.#held({ steps: [started], events: [this.#event('step.started', started.at, { step: spec.key })] }))
+      this.#steps.set(spec.key, started)
+      await held.write(held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }))
     }
-    while (!this.#surelyHeld()) await this.#verifyHeld()
-    const end = await body()
+    while (!held.surelyHeld()) await held.verifyHeld()
+    this.#running++
+    const end = await body().finally(() => this.#running--)
+    // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.
+    if (this.attempt !== attempt || held.progress.state === 'settled') throw new PawlError('attempt_over')
     const ended = 'done' in end ? step('done', end.done) : step('failed', end.failed)
-    await this.#write(this.#held({ steps: [ended], events: [this.#event(`step.${ended.state as 'done'}`, ended.at, { step: spec.key })] }))
+    await held.write(held.held({ steps: [ended], events: [held.event(`step.${ended.state as 'done'}`, ended.at, { step: spec.key })] }))
+    this.#steps.set(spec.key, ended)
     return end
   }
 
   async wait(spec: WaitSpec): Promise<Wait> {
     const found = this.#waits.get(spec.name)
     if (found) return this.#shown(found)
-    const { clock, ids } = this.#host
+    const { clock, ids, timers } = this.#host
+    const { held } = this
     const createdAt = clock.now()
     const salt = newSalt()
-    const key = this.#keyOf(spec.name, salt)
     const record: WaitRecord = {
       id: ids.next(),
       call: this.request.uid,
       name: spec.name,
       salt,
-      keyHash: hashKey(key),
+      keyHash: hashKey(this.#keyOf(spec.name, salt)),
       deadline: createdAt + spec.deadlineMs,
       createdAt,
       resolution: null,
@@ -143,40 +169,67 @@ export class LocalInvocation implements Invocation {
     // Known before it is durable, so that two callers of one name get one wait.
     this.#waits.set(spec.name, record)
     const { id, name, deadline } = record
-    await this.#write(this.#held({ insertWaits: [record], events: [this.#event('wait.opened', createdAt, { wait: id, name, deadline })] }))
-    this.#host.timers.soon(deadline)
+    await held.write(held.held({ insertWaits: [record], events: [held.event('wait.opened', createdAt, { wait: id, name, deadline })] }))
+    timers.soon(deadline)
     return this.#shown(record)
   }
 
-  answer(wait: Wait): Promise<Resolution> {
-    return this.#idly(() => this.#host.waiters.answer(wait.id, this.signal))
+  answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
+    return this.#idly(() => this.#host.waiters.answer(wait.id, signal))
   }
 
-  async sleep(key: string, ms: number): Promise<void> {
-    const { clock } = this.#host
-    const end = await this.run({ key, input: null, once: false }, async () => ({ done: String(clock.now() + ms) }))
-    const until = Number((end as { done: string }).done)
-    const left = until - clock.now()
-    if (left <= 0) return
-    await this.#idly(
-      () =>
-        new Promise<void>((resolve, reject) => {
-          const callOff = clock.timer(left, () => {
-            this.signal.removeEventListener('abort', aborted)
-            resolve()
-          })
-          const aborted = (): void => {
-            callOff()
-            reject(this.signal.reason as Error)
-          }
-          this.signal.addEventListener('abort', aborted, { once: true })
-        }),
-    )
+  async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {
+    const until = await this.#instant(key, ms)
+    await this.#idly(() => this.#host.timers.sleep(until, signal))
   }
 
   async now(key: string): Promise<number> {
-    const end = await this.run({ key, input: null, once: false }, async () => ({ done: String(this.#host.clock.now()) }))
-    return Number((end as { done: string }).done)
+    return this.#instant(key, 0)
+  }
+
+  async again(delayMs: number, code: string): Promise<void> {
+    const { held } = this
+    const at = this.#host.clock.now()
+    const until = at + delayMs
+    this.#retries++
+    held.move({ state: 'queued' })
+    const step = {
+      call: this.request.uid,
+      key: `retry:${this.#retries}`,
+      state: 'done' as const,
+      input: null,
+      value: String(until),
+      round: this.#retries,
+      at,
+    }
+    this.#steps.set(step.key, step)
+    const events = [held.event('call.queued', at, { attempt: held.progress.attempt, until, code })]
+    await held.write(held.held({ updateCall: held.update(), steps: [step], events }))
+    await this.delayed()
+  }
+
+  async delayed(): Promise<void> {
+    const last = this.#steps.get(`retry:${this.#retries}`)
+    if (!last || this.stopped) return
+    const abort = new AbortController()
+    const forget = this.onStop((why) => abort.abort(why))
+    try {
+      await this.#idly(() => this.#host.timers.sleep(Number(last.value), abort.signal))
+    } catch (error) {
+      if (!this.stopped) throw error
+    } finally {
+      forget()
+    }
+    this.held.check()
+  }
+
+  async late(attempt: number, end: StepEnd): Promise<void> {
+    const { uid, fence } = this.request
+    const at = this.#host.clock.now()
+    const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
+    const step = { call: uid, key: `late:${attempt}`, state, input: null, value, round: this.#retries + 1, at }
+    const event = this.held.event('call.late', at, { attempt, status: state === 'done' ? 'success' : 'failure' })
+    await this.#host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
   }
 
   derive(purpose: string): Uint8Array {
@@ -187,55 +240,57 @@ export class LocalInvocation implements Invocation {
   }
 
   attach(attachment: AttachmentRecord): void {
-    this.#check()
-    this.#attachments.push(attachment)
+    this.held.check()
+    this.held.attachments.push(attachment)
   }
 
   async attachment(id: string): Promise<AttachmentRecord | undefined> {
     const { tenant } = this.request.position
-    return this.#attachments.find((each) => each.id === id) ?? (await this.#host.store.attachment(tenant, id))
+    return this.held.attachments.find((each) => each.id === id) ?? (await this.#host.store.attachment(tenant, id))
   }
 
   /** Ends the call. False if another holder or an earlier end was there first: then nothing was written. */
   async settle(outcome: Outcome): Promise<boolean> {
-    this.#check()
+    const { held } = this
+    held.check()
     const at = this.#host.clock.now()
-    this.#move({ state: 'settled', outcome: encode(outcome), settledAt: at })
-    const body = { status: outcome.status, attempts: this.#progress.attempt }
-    return this.#finish(this.#held({ updateCall: this.#update(true), events: [this.#event('call.settled', at, body)] }))
+    held.move({ state: 'settled', outcome: encodeOnce(outcome), settledAt: at })
+    const body = { status: outcome.status, attempts: held.progress.attempt }
+    const settled = held.finish(held.held({ updateCall: held.update(true), events: [held.event('call.settled', at, body)] }))
+    this.#letGo = settled.catch(() => false)
+    return settled
   }
 
   /** Parks the call on an open wait and lets go of it, unless the wait is answered already or the call is no longer ours. */
   async park(wait: Wait): Promise<'parked' | 'answered' | 'lost'> {
-    this.#check()
-    const at = this.#host.clock.now()
-    checkMove(this.#progress.state, 'parked')
-    const parked = { ...this.#progress, state: 'parked' as const, wait: wait.id }
-    const change = this.#held({
-      updateCall: { uid: this.request.uid, progress: parked, release: true },
-      events: [this.#event('call.parked', at, { wait: wait.id, deadline: wait.deadline })],
+    const { held } = this
+    held.check()
+    checkMove(held.progress.state, 'parked')
+    const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
+    const change = held.held({
+      updateCall: { uid: this.request.uid, progress, release: true },
+      events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
-    const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
+    const committing = this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
+    this.#letGo = committing.then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    const committed = await committing
     if (committed.ok) return 'parked'
     return committed.refused.kind === 'open' ? 'answered' : 'lost'
   }
 
-  /** Stops this execution from counting: its ctx records nothing more, its signal aborts. */
-  end(why: PawlError): void {
-    if (this.#over) return
-    this.#over = why
-    this.#abort.abort(why)
-  }
-
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
-    const change = this.#held({ updateCall: { uid: this.request.uid, progress: this.#progress, release: true }, events: [] })
-    await this.#host.store.commit(change)
+    // It may just be settling or parking: what that wrote must not be written over.
+    if ((await this.#letGo) || this.held.progress.state === 'settled') return
+    await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 
-  #move(to: Partial<CallProgress> & Pick<CallProgress, 'state'>): void {
-    checkMove(this.#progress.state, to.state)
-    this.#progress = { ...this.#progress, ...to }
+  async #instant(key: string, inMs: number): Promise<number> {
+    const end = await this.run({ key, input: null, once: false }, async () => ({ done: String(this.#host.clock.now() + inMs) }))
+    return Number((end as { done: string }).done)
   }
 
   #keyOf(name: string, salt: string): string {
@@ -246,69 +301,8 @@ export class LocalInvocation implements Invocation {
     return { id: record.id, name: record.name, key: this.#keyOf(record.name, record.salt), deadline: record.deadline }
   }
 
-  #update(release = false): NonNullable<Change['updateCall']> {
-    return { uid: this.request.uid, progress: this.#progress, release }
-  }
-
-  /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
-  #held(change: Omit<Change, 'guards'>): Change {
-    const guards: Guard[] = [{ kind: 'holds', call: this.request.uid, fence: this.request.fence }]
-    const attachments = this.#attachments
-    this.#attachments = []
-    return { guards, ...change, ...(attachments.length > 0 ? { attachments } : {}) }
-  }
-
-  #check(): void {
-    if (this.#over) throw this.#over
-  }
-
-  async #write(change: Change): Promise<void> {
-    this.#check()
-    if (!(await this.#finish(change))) throw this.#over as PawlError
-    // The attempt may have ended while the disk was busy: what was written stands, but the body must not go on.
-    this.#check()
-  }
-
-  #ride(change: Change): void {
-    this.#check()
-    this.#host.store.commit(change, { ride: true }).then(
-      (committed) => {
-        if (!committed.ok) this.end(new PawlError('lease_lost'))
-      },
-      (error: PawlError) => this.end(error),
-    )
-  }
-
-  async #finish(change: Change): Promise<boolean> {
-    const committed = await this.#host.store.commit(change)
-    if (!committed.ok) this.end(new PawlError('lease_lost'))
-    return committed.ok
-  }
-
-  /**
-   * Whether an effect may start now. Asked in the same synchronous stretch that starts it: a process that is stopped in between
-   * and woken after its lease has run out would otherwise act on an old answer.
-   */
-  #surelyHeld(): boolean {
-    this.#check()
-    const { lease } = this.#host
-    return lease.fresh() && lease.lapses === this.#heldSince
-  }
-
-  /** The lease had run out: others may have taken the call. Asks the store. */
-  async #verifyHeld(): Promise<void> {
-    const { lease, store } = this.#host
-    if (!lease.fresh()) await lease.renew()
-    const { lapses } = lease
-    const { uid, fence, position } = this.request
-    // Asked by place: while we were away, another worker may even have put the same call on record under a uid of its own.
-    const record = await store.callAt(position)
-    if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
-    this.#heldSince = lapses
-  }
-
   async #idly<T>(wait: () => Promise<T>): Promise<T> {
-    this.#check()
+    this.held.check()
     this.#waiting++
     try {
       return await wait()

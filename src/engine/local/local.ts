@@ -1,11 +1,11 @@
 // The local engine: this process remembers on a store and wakes by itself. It starts calls, takes over calls whose worker
 // died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
 
-import { isInfrastructure, PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../kernel/errors.ts'
 import { frame, type Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { decode, recorded } from '../../kernel/value.ts'
+import { decode, encodeOnce, remember } from '../../kernel/value.ts'
 import type { CallPosition, CallRecord, Resolution } from '../../journal/call-state.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
@@ -15,6 +15,7 @@ import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
 import { Lease } from './lease.ts'
+import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
 export interface LocalEngineOptions {
@@ -27,6 +28,8 @@ export interface LocalEngineOptions {
   /** The tools this worker can run: it claims no others. */
   readonly tools: readonly string[]
   readonly drive: Drive
+  /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
+  readonly returning?: (records: readonly CallRecord[]) => void
 }
 
 /** A call somebody here runs or waits for. */
@@ -43,42 +46,53 @@ interface Live {
   driven: Promise<void>
 }
 
-const claimPage = 64
 const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
 export class LocalEngine implements Engine {
   readonly #host: Host
   readonly #answers: Answers
   readonly #drive: Drive
-  readonly #tools: readonly string[]
+  readonly #sweeper: Sweeper
   /** By place. A start that still asks the store stands here too, so that two starts of one call are one. */
   readonly #live = new Map<string, Live | Promise<Live>>()
   readonly #byUid = new Map<string, Live>()
   readonly #stopListening: () => void
-  #sweeping: Promise<void> | null = null
-  #sweepAgain = false
   #closing = false
+  #release = (): void => {}
 
   private constructor(options: LocalEngineOptions) {
     const { store, clock, ids, secret, logger } = options
     this.#drive = options.drive
-    this.#tools = options.tools
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
     const waiters = new Waiters(store)
     this.#answers = new Answers({ store, clock, waiters })
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
     this.#host = { store, clock, ids, secret, logger, lease, waiters, timers }
+    this.#sweeper = new Sweeper(this.#host, {
+      tools: options.tools,
+      drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
+      take: async (records) => {
+        options.returning?.(records)
+        await Promise.all(records.map((record) => this.#adopt(record)))
+      },
+    })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
   /** Opens for work: takes the lease, then takes over what dead workers left. */
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     const engine = new LocalEngine(options)
-    await engine.#host.lease.renew()
-    engine.#host.lease.keep(() => engine.#look())
-    await engine.#sweep()
-    await engine.#host.timers.sweep()
-    return engine
+    try {
+      await engine.#host.lease.renew()
+      engine.#host.lease.keep(() => engine.#look())
+      await engine.#sweeper.sweep()
+      await engine.#host.timers.sweep()
+      return engine
+    } catch (error) {
+      // What opened half must not hold on to anything.
+      await engine.close(0).catch(() => {})
+      throw error
+    }
   }
 
   async start(asked: Asked): Promise<Started> {
@@ -99,19 +113,29 @@ export class LocalEngine implements Engine {
     return this.#answers.resolve(key, resolution)
   }
 
+  async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
+    const here = this.#byUid.get(uid)?.invocation
+    if (here) return here.held.cancel(why)
+    const record = await this.#host.store.call(uid)
+    const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
+    // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
+    return wait ? this.#answers.cancel(wait, why.reason) : false
+  }
+
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return
     this.#closing = true
     const { lease, timers, clock, store } = this.#host
     this.#stopListening()
     timers.stop()
-    await this.#sweeping
+    await this.#sweeper.stop()
     await this.#finishing(graceMs, clock)
     const over = new PawlError('runtime_closed')
     const held = [...this.#byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
-    for (const invocation of held) invocation.end(over)
+    for (const invocation of held) invocation.held.end(over)
     await Promise.allSettled(held.map((invocation) => invocation.handBack()))
     for (const live of this.#byUid.values()) live.reject(over)
+    this.#release()
     lease.stop()
     await store.leave(lease.worker)
   }
@@ -119,7 +143,7 @@ export class LocalEngine implements Engine {
   /** Waits for bodies that do something; those that only wait are let go at once. */
   async #finishing(graceMs: number, clock: Clock): Promise<void> {
     const busy = [...this.#byUid.values()].filter((live) => live.invocation && !live.invocation.idle)
-    if (busy.length === 0) return
+    if (busy.length === 0 || graceMs === 0) return
     let callOff = (): void => {}
     const patience = new Promise<void>((resolve) => void (callOff = clock.timer(graceMs, resolve)))
     await Promise.race([Promise.all(busy.map((live) => live.driven)), patience])
@@ -131,6 +155,7 @@ export class LocalEngine implements Engine {
     const found = this.#host.store.callAt(asked.position)
     const go = (record: CallRecord | undefined): Live => {
       const live = record ? this.#watch(record) : this.#begin(asked)
+      if (record && this.#sweeper.isOrphan(record.uid)) this.#look()
       // A settled call is answered from its record; only open ones stay in memory.
       if (record?.state === 'settled') this.#live.delete(place)
       else this.#live.set(place, live)
@@ -156,6 +181,7 @@ export class LocalEngine implements Engine {
       createdAt: clock.now(),
       state: 'received',
       args: null,
+      terms: null,
       attempt: 0,
       startedAt: null,
       wait: null,
@@ -175,6 +201,8 @@ export class LocalEngine implements Engine {
     const { promise, resolve, reject } = Promise.withResolvers<Settled>()
     promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
     const { uid, position, hash } = record
+    // A call that is on its way here keeps the program alive: nothing else may, while it sleeps or waits.
+    if (this.#byUid.size === 0) this.#release = this.#host.clock.hold()
     const live: Live = { uid, position, hash, promise, resolve, reject, invocation: null, driven: Promise.resolve() }
     this.#byUid.set(uid, live)
     return live
@@ -187,9 +215,13 @@ export class LocalEngine implements Engine {
     return live
   }
 
+  #forget(live: Live): void {
+    if (this.#byUid.delete(live.uid) && this.#byUid.size === 0) this.#release()
+  }
+
   #ended(live: Live, request: CallRecord, attempts: number, outcome: Outcome): void {
     live.invocation = null
-    this.#byUid.delete(live.uid)
+    this.#forget(live)
     const place = placeOf(live.position)
     if (this.#live.get(place) === live) this.#live.delete(place)
     live.resolve({ request, attempts, outcome })
@@ -203,7 +235,7 @@ export class LocalEngine implements Engine {
       for (;;) {
         const driven = await this.#driven(invocation)
         if ('settle' in driven) {
-          const outcome = recorded(driven.settle) as unknown as Outcome
+          const outcome = this.#recorded(driven.settle, invocation)
           if (!(await invocation.settle(outcome))) return await this.#lost(live)
           return this.#ended(live, invocation.request, invocation.attempt, outcome)
         }
@@ -211,15 +243,28 @@ export class LocalEngine implements Engine {
         if (parked === 'parked') return void (live.invocation = null)
         if (parked === 'lost') return await this.#lost(live)
         // Its answer came before it could park: land it here and now.
-        const request = { ...invocation.request, args: invocation.args, attempt: invocation.attempt, state: 'queued' as const }
+        const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
         invocation = new LocalInvocation(this.#host, request, { steps: [], waits: [], landed: await this.#answers.given(driven.park.id) })
         live.invocation = invocation
       }
     } catch (error) {
       if (error instanceof PawlError && error.code === 'lease_lost') return this.#lost(live)
-      this.#byUid.delete(live.uid)
+      // The store did not answer: the call may be on record as ours. It is let go of as soon as the store answers again.
+      if (!this.#closing) this.#sweeper.orphaned(live.uid)
+      this.#forget(live)
       this.#live.delete(placeOf(live.position))
       live.reject(error)
+    }
+  }
+
+  /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
+  #recorded(outcome: Outcome, invocation: LocalInvocation): Outcome {
+    try {
+      const text = encodeOnce(outcome)
+      return remember(decode(text) as unknown as Outcome, text)
+    } catch (error) {
+      this.#host.logger.error('An outcome has no recorded form', { call: invocation.request.uid, error })
+      return failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage })
     }
   }
 
@@ -228,7 +273,7 @@ export class LocalEngine implements Engine {
     try {
       return await this.#drive(invocation)
     } catch (error) {
-      if (isInfrastructure(error)) throw error
+      if (invocation.stopped && 'over' in invocation.stopped) throw invocation.stopped.over
       this.#host.logger.error('The pipeline threw', { call: invocation.request.uid, error })
       return { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) }
     }
@@ -244,20 +289,22 @@ export class LocalEngine implements Engine {
       return this.#ended(live, record, 0, failure({ class: 'invalid_request', code: 'call_conflict', message }))
     }
     if (record.uid === live.uid) return void this.#watch(record)
-    this.#byUid.delete(live.uid)
+    this.#forget(live)
     const other = this.#watch(record)
     other.promise.then(live.resolve, live.reject)
   }
 
   #hinted(hint: Hint): void {
     if (this.#closing) return
-    if (hint.wakes || hint.outside) this.#look()
+    if (hint.wakes || hint.outside) this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
     if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
   }
 
   /** Looks for work. Should the store not answer, the next heartbeat looks again. */
   #look(): void {
-    this.#sweep().catch((error: unknown) => this.#failedToLook(error))
+    this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
+    // The wall clock may have jumped over a deadline, which a timer cannot see.
+    this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))
   }
 
   #failedToLook(error: unknown): void {
@@ -275,24 +322,6 @@ export class LocalEngine implements Engine {
     }
     const next = await store.nextDeadline()
     if (next !== undefined) timers.soon(next)
-  }
-
-  /** Claims what wants a worker and has none. One sweep at a time; a hint during one makes another. */
-  #sweep(): Promise<void> {
-    this.#sweepAgain = true
-    this.#sweeping ??= (async () => {
-      try {
-        while (this.#sweepAgain && !this.#closing) {
-          this.#sweepAgain = false
-          const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools, claimPage)
-          await Promise.all(claimed.map((record) => this.#adopt(record)))
-          if (claimed.length === claimPage) this.#sweepAgain = true
-        }
-      } finally {
-        this.#sweeping = null
-      }
-    })()
-    return this.#sweeping
   }
 
   /** Goes on with a claimed call from what is on record. */

@@ -108,6 +108,24 @@ export class Timers {
     if (next !== undefined) this.soon(next)
   }
 
+  /** Until an instant, or until the signal says it is no longer wanted. */
+  sleep(until: number, signal: AbortSignal): Promise<void> {
+    const left = until - this.#clock.now()
+    if (left <= 0) return Promise.resolve()
+    return new Promise<void>((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as Error)
+      const aborted = (): void => {
+        callOff()
+        reject(signal.reason as Error)
+      }
+      const callOff = this.#clock.timer(left, () => {
+        signal.removeEventListener('abort', aborted)
+        resolve()
+      })
+      signal.addEventListener('abort', aborted, { once: true })
+    })
+  }
+
   stop(): void {
     this.#stopped = true
     this.#callOff?.()

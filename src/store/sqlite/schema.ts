@@ -28,9 +28,11 @@ const migrations: readonly string[] = [
     tool       TEXT NOT NULL,
     input      TEXT NOT NULL,
     hash       TEXT NOT NULL,
+    options    TEXT,
     createdAt INTEGER NOT NULL,
     state      TEXT NOT NULL,
     args       TEXT,
+    terms      TEXT,
     attempt    INTEGER NOT NULL,
     startedAt INTEGER,
     wait       TEXT,
@@ -48,6 +50,7 @@ const migrations: readonly string[] = [
     state TEXT NOT NULL,
     input TEXT,
     value TEXT,
+    round INTEGER NOT NULL,
     at    INTEGER NOT NULL,
     PRIMARY KEY (call, key)
   ) WITHOUT ROWID;

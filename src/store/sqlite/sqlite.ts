@@ -4,7 +4,7 @@
 // syncs twice per thousand pages; in `process` mode only checkpoints sync. Nothing else in this file reaches the disk.
 // Two processes on one file see each other: BEGIN IMMEDIATE with a busy timeout to write, data_version to notice.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../kernel/errors.ts'
@@ -50,8 +50,10 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   /** All in one transaction. Should one of them break it, each is tried alone, so that only the culprit fails. */
   const writeGroup: Write = (changes) => {
     try {
-      return inTransaction(() => changes.map(apply))
+      return inTransaction(() => apply(changes))
     } catch (failed) {
+      // A file that is locked, full or gone fails all alike; trying them one by one would only block the longer.
+      if (!isOwnFault(failed)) throw failed
       return changes.length === 1 ? [{ failed }] : changes.flatMap((change) => writeGroup([change]) as Written[])
     }
   }
@@ -119,6 +121,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       if (!locks.has(worker)) {
         const lock = takeLock(file, worker)
         if (lock) locks.set(worker, lock)
+        group.shared = locks.size > 1
       }
       const now = clock.monotonic()
       q.renew.run(worker, now, now + leaseMs)
@@ -153,6 +156,9 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   }
 }
 
+/** A constraint, a mismatch, a value too big: this change is at fault, not the file. */
+const isOwnFault = (error: unknown): boolean => [18, 19, 20, 25].includes(((error as { errcode?: number }).errcode ?? 1) & 0xff)
+
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
@@ -169,13 +175,21 @@ function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSy
   }
 }
 
-/** A secret in a file that only its owner can read; whoever creates it first decides. */
+/** A secret in a file that only its owner can read; whoever creates it first decides. It appears whole or not at all. */
 function privateSecret(path: string): Uint8Array {
+  if (existsSync(path) && statSync(path).size === 0) unlinkSync(path) // nothing was ever made with it
   if (!existsSync(path)) {
+    const draft = `${path}-${randomBytes(6).toString('hex')}`
+    const file = openSync(draft, 'wx', 0o600)
     try {
-      writeFileSync(path, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' })
+      writeSync(file, randomBytes(32).toString('base64url'))
+      fsyncSync(file)
+      linkSync(draft, path)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      closeSync(file)
+      unlinkSync(draft)
     }
   }
   return Buffer.from(readFileSync(path, 'utf8').trim(), 'base64url')

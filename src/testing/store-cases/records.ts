@@ -27,9 +27,11 @@ export function callRecord(uid: string, over: Partial<CallRecord> = {}): CallRec
     tool: 'tool',
     input: '{}',
     hash: `hash of ${uid}`,
+    options: null,
     createdAt: longAgo,
     state: 'received',
     args: null,
+    terms: null,
     attempt: 0,
     startedAt: null,
     wait: null,
@@ -42,8 +44,8 @@ export function callRecord(uid: string, over: Partial<CallRecord> = {}): CallRec
 }
 
 export function progressOf(call: CallRecord, over: Partial<CallProgress> = {}): CallProgress {
-  const { state, args, attempt, startedAt, wait, outcome, settledAt } = call
-  return { state, args, attempt, startedAt, wait, outcome, settledAt, ...over }
+  const { state, args, terms, attempt, startedAt, wait, outcome, settledAt } = call
+  return { state, args, terms, attempt, startedAt, wait, outcome, settledAt, ...over }
 }
 
 export const settled = (call: CallRecord, outcome = '{"status":"success","value":null}'): CallProgress =>
@@ -55,6 +57,7 @@ export const stepRecord = (call: string, key: string, over: Partial<StepRecord> 
   state: 'done',
   input: null,
   value: 'null',
+  round: 1,
   at: longAgo,
   ...over,
 })

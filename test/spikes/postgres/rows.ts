@@ -84,9 +84,9 @@ export class GroupWriter {
     if (change.updateCall) await this.#updateCall(change.updateCall)
     for (const s of change.steps ?? []) {
       await this.#run(
-        `INSERT INTO steps (call, place, key, state, input, value, at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (call, place) DO UPDATE SET state = $4, input = $5, value = $6, at = $7`,
-        [nameIn(s.call), digest(s.key), nameIn(s.key), s.state, s.input, s.value, s.at],
+        `INSERT INTO steps (call, place, key, state, input, value, at, round) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (call, place) DO UPDATE SET state = $4, input = $5, value = $6, at = $7, round = $8`,
+        [nameIn(s.call), digest(s.key), nameIn(s.key), s.state, s.input, s.value, s.at, s.round],
       )
     }
     for (const w of change.insertWaits ?? []) {
@@ -139,6 +139,8 @@ export class GroupWriter {
             guard.fence,
           ])) === 1
         )
+      case 'held':
+        return (await this.#run('SELECT 1 FROM calls WHERE uid = $1 AND fence = $2 FOR UPDATE', [nameIn(guard.call), guard.fence])) === 1
       case 'open':
         return (await this.#run('SELECT 1 FROM waits WHERE id = $1 AND resolution IS NULL', [nameIn(guard.wait)])) === 1
     }
@@ -147,22 +149,22 @@ export class GroupWriter {
   async #insertCall(call: CallRecord): Promise<void> {
     const p = call.position
     const identity = [nameIn(call.uid), placeOf(p), nameIn(p.tenant), nameIn(p.session), nameIn(p.batch), nameIn(p.id), p.occurrence]
-    const request = [nameIn(call.principal), nameIn(call.tool), call.input, nameIn(call.hash), call.createdAt]
-    const { state, args, attempt, startedAt, wait, outcome, settledAt, fence, owner } = call
-    const progress = [state, args, attempt, startedAt, nameIn(wait), outcome, settledAt, fence, nameIn(owner)]
+    const request = [nameIn(call.principal), nameIn(call.tool), call.input, nameIn(call.hash), call.options, call.createdAt]
+    const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence, owner } = call
+    const progress = [state, args, terms, attempt, startedAt, nameIn(wait), outcome, settledAt, fence, nameIn(owner)]
     await this.#run(
-      `INSERT INTO calls (uid, place, tenant, session, batch, id, occurrence, principal, tool, input, hash, "createdAt",
-         state, args, attempt, "startedAt", wait, outcome, "settledAt", fence, owner)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+      `INSERT INTO calls (uid, place, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, "createdAt",
+         state, args, terms, attempt, "startedAt", wait, outcome, "settledAt", fence, owner)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
       [...identity, ...request, ...progress],
     )
   }
 
   async #updateCall({ uid, progress: p, release }: NonNullable<Change['updateCall']>): Promise<void> {
     await this.#run(
-      `UPDATE calls SET state = $2, args = $3, attempt = $4, "startedAt" = $5, wait = $6, outcome = $7, "settledAt" = $8,
+      `UPDATE calls SET state = $2, args = $3, attempt = $4, "startedAt" = $5, wait = $6, outcome = $7, "settledAt" = $8, terms = $10,
          owner = CASE WHEN $9 THEN NULL ELSE owner END WHERE uid = $1`,
-      [nameIn(uid), p.state, p.args, p.attempt, p.startedAt, nameIn(p.wait), p.outcome, p.settledAt, release === true],
+      [nameIn(uid), p.state, p.args, p.attempt, p.startedAt, nameIn(p.wait), p.outcome, p.settledAt, release === true, p.terms],
     )
   }
 

@@ -13,14 +13,14 @@ const tables = `
   CREATE TABLE calls (
     uid text COLLATE "C" PRIMARY KEY, place bytea NOT NULL UNIQUE,
     tenant text NOT NULL, session text NOT NULL, batch text NOT NULL, id text NOT NULL, occurrence integer NOT NULL,
-    principal text, tool text COLLATE "C" NOT NULL, input text NOT NULL, hash text NOT NULL, "createdAt" bigint NOT NULL,
-    state text NOT NULL, args text, attempt integer NOT NULL, "startedAt" bigint, wait text, outcome text, "settledAt" bigint,
+    principal text, tool text COLLATE "C" NOT NULL, input text NOT NULL, hash text NOT NULL, options text, "createdAt" bigint NOT NULL,
+    state text NOT NULL, args text, terms text, attempt integer NOT NULL, "startedAt" bigint, wait text, outcome text, "settledAt" bigint,
     fence bigint NOT NULL, owner text COLLATE "C"
   );
   CREATE INDEX calls_open ON calls ("createdAt", uid) WHERE state IN ('received', 'queued', 'running');
   CREATE TABLE steps (
     call text COLLATE "C" NOT NULL, place bytea NOT NULL, key text NOT NULL, state text NOT NULL, input text, value text,
-    at bigint NOT NULL, PRIMARY KEY (call, place)
+    round integer NOT NULL, at bigint NOT NULL, PRIMARY KEY (call, place)
   );
   CREATE TABLE waits (
     id text COLLATE "C" PRIMARY KEY, call text COLLATE "C" NOT NULL, name text NOT NULL, salt text NOT NULL,

@@ -34,6 +34,7 @@ const threeSteps = tool({
   description: 'Leaves a trace per step.',
   input: { type: 'object' },
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute(_input, ctx) {
     const values: string[] = []
     for (const step of ['s1', 's2', 's3']) {
@@ -52,6 +53,7 @@ const parks = tool({
   description: 'Parks until someone answers.',
   input: { type: 'object' },
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute(_input, ctx) {
     const later = await ctx.later<string>()
     say({ says: 'key', call: ctx.callId, key: later.key })
@@ -64,6 +66,7 @@ const waits = tool({
   description: 'Waits inside its body until someone answers.',
   input: { type: 'object' },
   onCrash: 'rerun',
+  concurrency: 'parallel',
   async execute(_input, ctx) {
     const later = await ctx.later<string>()
     say({ says: 'key', call: ctx.callId, key: later.key })

@@ -9,8 +9,8 @@ import type { RestatePromise as Operation, WorkflowSharedContext } from '@restat
 import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
 import { createHmac, randomUUID } from 'node:crypto'
 import { difference } from '../../../src/engine/difference.ts'
-import type { Invocation, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
-import type { CallRequest, Interruption, Resolution } from '../../../src/journal/call-state.ts'
+import type { Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
+import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/journal/call-state.ts'
 import { PawlError } from '../../../src/kernel/errors.ts'
 import { frame } from '../../../src/kernel/id.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
@@ -124,7 +124,7 @@ export class RestateInvocation implements Invocation {
   }
 
   /** Whether Restate executes this attempt again, after a crash or a suspension. */
-  get again(): boolean {
+  get executedAgain(): boolean {
     return this.#first.by !== this.#me
   }
   get args(): string | null {
@@ -133,6 +133,26 @@ export class RestateInvocation implements Invocation {
   get attempt(): number {
     return this.#attempt
   }
+
+  get options(): CallOptions {
+    return this.request.options === null ? {} : (JSON.parse(this.request.options) as CallOptions)
+  }
+  get callId(): string {
+    return this.request.position.id
+  }
+
+  // Cancels and retries come with the product's adapter; the spike shows steps, waits, sleeps and crashes.
+  readonly terms: CallTerms | null = null
+  readonly retries = 0
+  readonly stopped: Stop | null = null
+  onStop(): () => void {
+    return () => {}
+  }
+  async again(delayMs: number): Promise<void> {
+    await this.sleep('retry', delayMs)
+  }
+  async delayed(): Promise<void> {}
+  async late(): Promise<void> {}
 
   async accept(args: string): Promise<string> {
     this.#args = await this.#record('args', () => args)

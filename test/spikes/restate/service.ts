@@ -7,6 +7,8 @@ import { createServer } from 'node:http2'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from 'pawl'
 import { systemClock } from '../../../src/kernel/time.ts'
+import { Queue } from '../../../src/call/queue.ts'
+import { SessionUsage } from '../../../src/call/usage.ts'
 import { toolset } from '../../../src/tool/toolset.ts'
 import { callWorkflow } from './workflow.ts'
 
@@ -133,6 +135,12 @@ const host = {
   tools: toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, careful]),
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
+  queue: new Queue(systemClock),
+  hooks: [],
+  policies: [],
+  usage: new SessionUsage(undefined),
+  nested: () => Promise.reject(new Error('The spike does not nest calls')),
+  live: quiet,
 }
 const services = [callWorkflow(host, Buffer.from(env('SPIKE_SECRET')))]
 createServer(createEndpointHandler({ services })).listen(Number(env('SPIKE_PORT')), '127.0.0.1', () => console.log('listening'))

@@ -21,7 +21,6 @@ import { callPipeline } from '../../../src/call/call.ts'
 import type { CallHost } from '../../../src/call/host.ts'
 import type { Asked, Driven, ResolveAnswer } from '../../../src/engine/engine.ts'
 import type { CallPosition, CallRequest, Resolution } from '../../../src/journal/call-state.ts'
-import { isInfrastructure } from '../../../src/kernel/errors.ts'
 import { frame } from '../../../src/kernel/id.ts'
 import { failure, internalErrorMessage } from '../../../src/kernel/outcome.ts'
 import { encode } from '../../../src/kernel/value.ts'
@@ -67,7 +66,7 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
     try {
       return await drive(invocation)
     } catch (error) {
-      if (isInfrastructure(error)) throw error
+      if (invocation.signal.aborted) throw error
       host.logger.error('The pipeline threw', { error })
       return { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) }
     }
@@ -77,7 +76,7 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
     const invocation = await RestateInvocation.open(ctx, given, secret)
     // The server counts executions in memory, so after its own restart it comes again. Nothing may be issued here that is not on
     // record, an end least of all. A plain error is no entry, and kills this attempt.
-    if (invocation.again && !mayReplay) throw new Error('This attempt must not be executed twice')
+    if (invocation.executedAgain && !mayReplay) throw new Error('This attempt must not be executed twice')
     const end = await driven(invocation)
     const { args, attempt: begun } = invocation
     if ('settle' in end) return { driven: { settle: encode(end.settle) }, args, begun }

@@ -1,0 +1,99 @@
+// The code of docs/guide/outcomes.md. It runs: test/guide.test.ts sees to it.
+
+import assert from 'node:assert/strict'
+import { setTimeout as passes } from 'node:timers/promises'
+import { type CallOutcome, createRuntime, fail, tool } from 'pawl'
+import { z } from 'zod'
+
+// #region fail
+const order = tool({
+  name: 'order',
+  description: 'Look up an order',
+  input: z.object({ id: z.string() }),
+  hints: { readOnly: true },
+  execute({ id }) {
+    if (id === 'A1') return { id, cents: 4200 }
+    if (id === 'A2') throw fail(`There is no order ${id}`, { code: 'not_found' })
+    throw new Error('connect ECONNREFUSED db.internal:5432')
+  },
+})
+// #endregion
+
+const pay = tool({
+  name: 'pay',
+  description: 'Pay',
+  input: z.object({}),
+  execute(): never {
+    throw fail('The card was refused', { code: 'card_refused' })
+  },
+})
+
+const watch = tool({
+  name: 'watch',
+  description: 'Watch for a while',
+  input: z.object({}),
+  hints: { readOnly: true },
+  execute: (_, ctx) => passes(100, 'all quiet', { signal: ctx.signal }),
+})
+
+const logged: string[] = []
+const note = (message: string): void => void logged.push(message)
+const logger = { debug: note, info: note, warn: note, error: note }
+
+// #region batch
+const runtime = await createRuntime({ store: 'memory:', tools: [order, pay, watch], logger })
+const outcomes = await runtime.session('chat-42').run([
+  { id: 'a', name: 'order', input: { id: 'A1' } },
+  { id: 'b', name: 'order', input: { id: 'A2' } },
+  { id: 'c', name: 'order', input: { id: 'A3' } },
+  { id: 'd', name: 'ordr', input: { id: 'A1' } },
+])
+const read = outcomes.map(({ parts: [part] }) => (part?.type === 'text' ? part.text : ''))
+assert.deepEqual(read, [
+  '{"id":"A1","cents":4200}',
+  '[Tool execution failed]\nThere is no order A2',
+  '[Tool execution failed]\nAn internal error occurred while executing the tool',
+  "[Tool execution failed]\nThere is no tool named 'ordr'. Did you mean 'order'?",
+])
+// #endregion
+assert.deepEqual(logged, ['A tool threw'])
+
+// #region switch
+function tell(outcome: CallOutcome): string {
+  switch (outcome.status) {
+    case 'success':
+      return `it gave ${JSON.stringify(outcome.value)}`
+    case 'failure':
+      return `${outcome.failure.class}: ${outcome.failure.code}`
+    case 'cancelled':
+      return `stopped: ${outcome.cancellation.message}`
+    case 'unknown':
+      return `it began at ${outcome.unknown.startedAt}, and nobody saw the end`
+  }
+}
+// #endregion
+assert.deepEqual(outcomes.map(tell), [
+  'it gave {"id":"A1","cents":4200}',
+  'execution: not_found',
+  'internal: internal_error',
+  'unavailable: tool_unavailable',
+])
+
+// #region stop
+const calls = [
+  { id: 'x', name: 'pay' },
+  { id: 'y', name: 'watch' },
+]
+const goesOn = await runtime.session('chat-42').run(calls, { batch: 'msg_8' })
+assert.deepEqual(goesOn.map(tell), ['execution: card_refused', 'it gave "all quiet"'])
+const stops = await runtime.session('chat-42').run(calls, { batch: 'msg_9', onFailure: 'stop' })
+assert.deepEqual(stops.map(tell), ['execution: card_refused', "stopped: Stopped because 'x' failed"])
+// #endregion
+
+// #region again
+const again = await runtime.session('chat-42').run(calls, { batch: 'msg_8' })
+assert.deepEqual(again, goesOn) // the recorded outcomes; nothing ran
+const [conflict] = await runtime.session('chat-42').run([{ id: 'x', name: 'order', input: { id: 'A1' } }], { batch: 'msg_8' })
+assert.equal(conflict?.status === 'failure' && conflict.failure.code, 'call_conflict')
+// #endregion
+await runtime.close()

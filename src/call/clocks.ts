@@ -1,0 +1,98 @@
+// The clocks of one attempt (TIME-1, TIME-2): they run only while the body runs, not while it waits for the outside or sleeps.
+// When one runs out it says so once; what that means is the attempt's business.
+
+import { milliseconds } from '../kernel/duration.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { CallOptions } from '../journal/call-state.ts'
+import type { Clocks } from '../tool/terms.ts'
+
+export type ClockName = 'attempt' | 'idle' | 'total' | 'queue'
+
+const defaultAttempt = 60_000
+
+/** The clock of a call: what was asked for it, else what its tool says. Undefined means it never runs out. */
+export function clockMs(name: ClockName, options: CallOptions, clocks: Clocks): number | undefined {
+  const asked = options.timeout?.[name]
+  if (asked !== undefined) return asked
+  const own = clocks[name]
+  return own === undefined ? (name === 'attempt' ? defaultAttempt : undefined) : milliseconds(own, name)
+}
+
+/** The instant after which the call is too late, if there is one. */
+export function tooLateAt(createdAt: number, options: CallOptions, clocks: Clocks): number | undefined {
+  const total = clockMs('total', options, clocks)
+  const ends = [options.deadline, total === undefined ? undefined : createdAt + total].filter((end) => end !== undefined)
+  return ends.length > 0 ? Math.min(...ends) : undefined
+}
+
+export class Watch {
+  readonly #clock: Clock
+  readonly #expired: (name: ClockName) => void
+  readonly #idleMs: number | undefined
+  #attemptLeft: number
+  #lateAt: number | undefined
+  #runningSince: number
+  #attemptTimer: (() => void) | undefined
+  #idleTimer: (() => void) | undefined
+  #lateTimer: (() => void) | undefined
+  /** How many waits and sleeps the body is in. */
+  #waits = 0
+  #stopped = false
+
+  constructor(
+    clock: Clock,
+    limits: { attempt: number; idle: number | undefined; lateAt: number | undefined },
+    expired: (name: ClockName) => void,
+  ) {
+    this.#clock = clock
+    this.#expired = expired
+    this.#attemptLeft = limits.attempt
+    this.#idleMs = limits.idle
+    this.#lateAt = limits.lateAt
+    this.#runningSince = clock.now()
+    this.#run()
+    if (this.#lateAt !== undefined) this.#lateTimer = clock.timer(this.#lateAt - clock.now(), () => this.#expire('total'))
+  }
+
+  /** The body waits: its own clocks stand still. A total deadline is an instant and does not. */
+  pause(): void {
+    if (this.#waits++ > 0 || this.#stopped) return
+    this.#attemptLeft -= this.#clock.now() - this.#runningSince
+    this.#halt()
+  }
+
+  resume(): void {
+    if (--this.#waits > 0 || this.#stopped) return
+    this.#runningSince = this.#clock.now()
+    this.#run()
+  }
+
+  /** Something moved: the idle clock starts over. */
+  progress(): void {
+    if (this.#idleMs === undefined || this.#waits > 0 || this.#stopped) return
+    this.#idleTimer?.()
+    this.#idleTimer = this.#clock.timer(this.#idleMs, () => this.#expire('idle'))
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#halt()
+    this.#lateTimer?.()
+  }
+
+  #run(): void {
+    this.#attemptTimer = this.#clock.timer(this.#attemptLeft, () => this.#expire('attempt'))
+    this.progress()
+  }
+
+  #halt(): void {
+    this.#attemptTimer?.()
+    this.#idleTimer?.()
+  }
+
+  #expire(name: ClockName): void {
+    if (this.#stopped) return
+    this.stop()
+    this.#expired(name)
+  }
+}

@@ -1,0 +1,251 @@
+// What the model reads of an outcome that may be too long: project's parts, or a shorter view of them and how to read on (VAL-7).
+//
+// The whole outcome is on record before this is asked, so nothing here is lost. In order: clean terminal output, count once, and if
+// it is over the budget choose what to show: fit-text for texts, fit-json for values. Pure.
+//
+// "The whole text" everywhere below is what project gives of the cleaned outcome, with attachments inside JSON read as null. Counts,
+// offsets and readOutput all speak of that one text.
+
+import { estimateTokenCount } from 'tokenx'
+import { PawlError } from '../kernel/errors.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import { type Json, maxDepth } from '../kernel/value.ts'
+import { bytesOf, grouped, plural, type Room, sizeOf } from './fit-count.ts'
+import { leastRoom, shortenJson, type Texts } from './fit-json.ts'
+import { LongText } from './fit-long.ts'
+import { shortenText } from './fit-text.ts'
+import { type ModelPart, project } from './project.ts'
+import { cleanValue } from './terminal.ts'
+
+export interface OutputBudget {
+  /** UTF-8 bytes of the text. */
+  readonly bytes?: number
+  /** Estimated tokens of the text; counts instead of bytes when given. */
+  readonly tokens?: number
+  readonly lines: number
+}
+
+export const defaultBudget = { bytes: 16 * 1024, lines: 400 } as const satisfies OutputBudget
+
+/** What was cut; null when nothing was. */
+export interface Cut {
+  readonly totalBytes: number
+  readonly totalLines: number
+  /** How much of the whole text stands in the view; markers and the notice are no part of it. */
+  readonly shownBytes: number
+  readonly handle: string
+}
+
+export interface Fitted {
+  readonly parts: readonly ModelPart[]
+  readonly cut: Cut | null
+}
+
+/** Estimators give long runs of spaces for nothing; no model does. Past this many bytes a token the text is over, and not estimated. */
+const bytesPerToken = 16
+
+/** A budget from options, with the defaults filled in. Throws config_invalid. */
+export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
+  const atLeast = (name: string, value: number, least: number): number => {
+    if (Number.isSafeInteger(value) && value >= least) return value
+    throw new PawlError('config_invalid', `The output budget's ${name} must be a whole number, at least ${least}; it is ${value}.`)
+  }
+  const lines = atLeast('lines', given.lines ?? defaultBudget.lines, 10)
+  if (given.tokens !== undefined) return { tokens: atLeast('tokens', given.tokens, 256), lines }
+  return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
+}
+
+/** What the model reads within the budget. `handle` is what read_output takes to give the rest. */
+export function fit(outcome: Outcome, budget: OutputBudget, handle: string): Fitted {
+  const whole = describe(outcome)
+  const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
+  const within = whole.bytes <= most && whole.lines <= budget.lines
+  if (within && tokensOf(whole.outcome, project(whole.outcome), budget) <= (budget.tokens ?? 0)) {
+    return { parts: project(whole.outcome), cut: null }
+  }
+
+  const shape = structured(whole)
+  // A view never outgrows the text it is of.
+  let bytes = Math.min(most, whole.bytes)
+  for (;;) {
+    const room = { bytes, lines: budget.lines }
+    const view = shape.kind === 'json' ? jsonView(shape, room, handle) : textView(shape, room, handle)
+    const tokens = tokensOf(whole.outcome, view.parts, budget)
+    if (tokens <= (budget.tokens ?? 0)) {
+      const cut = { totalBytes: whole.bytes, totalLines: whole.lines, shownBytes: view.shown, handle }
+      return { parts: view.parts, cut }
+    }
+    // Bytes for tokens: a few rounds of a proportional guess. No character has more tokens than bytes, so this ends.
+    bytes = Math.floor(bytes * Math.min(0.9, (budget.tokens ?? 0) / tokens))
+  }
+}
+
+/** None where they are not what counts. */
+const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputBudget): number =>
+  budget.tokens === undefined ? 0 : estimateTokenCount(textOf(outcome, parts))
+
+export interface OutputPage {
+  readonly text: string
+  /** Where the page begins: the offset asked for, or the start of the character it points into. */
+  readonly offset: number
+  /** Where to read on; null at the end. */
+  readonly nextOffset: number | null
+  readonly totalBytes: number
+}
+
+/** A page of the whole text by UTF-8 bytes. Both ends round down to a character; a page has at least one, so reading always gets on. */
+export function readOutput(outcome: Outcome, where: { readonly offset?: number; readonly limit?: number } = {}): OutputPage {
+  const whole = Buffer.from(wholeText(clean(outcome)))
+  const characterStart = (at: number): number => {
+    let start = Math.min(at, whole.length)
+    while (start > 0 && isInside(whole[start])) start--
+    return start
+  }
+  const offset = characterStart(wholeNumber(where.offset, 0))
+  let end = characterStart(offset + Math.max(1, wholeNumber(where.limit, defaultBudget.bytes)))
+  if (end <= offset && offset < whole.length) {
+    end = offset + 1
+    while (isInside(whole[end])) end++
+  }
+  const text = whole.toString('utf8', offset, end)
+  return { text, offset, nextOffset: end < whole.length ? end : null, totalBytes: whole.length }
+}
+
+const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/** What a model asks for may be anything. */
+const wholeNumber = (given: number | undefined, otherwise: number): number =>
+  given === undefined || Number.isNaN(given) ? otherwise : Math.max(0, Math.floor(given))
+
+/** Attachments inside JSON read as null, so that offsets mean the same whoever renders the parts; those after a failure are no text. */
+function textOf(outcome: Outcome, parts: readonly ModelPart[]): string {
+  const attachment = outcome.status === 'success' ? 'null' : ''
+  return parts.map((part) => (part.type === 'text' ? part.text : attachment)).join('')
+}
+
+const wholeText = (outcome: Outcome): string => textOf(outcome, project(outcome))
+
+function clean(outcome: Outcome): Outcome {
+  switch (outcome.status) {
+    case 'success':
+      return { ...outcome, value: cleanValue(outcome.value) }
+    case 'failure':
+      return { ...outcome, failure: { ...outcome.failure, message: cleanText(outcome.failure.message) } }
+    case 'cancelled':
+      return { ...outcome, cancellation: { ...outcome.cancellation, message: cleanText(outcome.cancellation.message) } }
+    case 'unknown':
+      return { ...outcome, unknown: { ...outcome.unknown, message: cleanText(outcome.unknown.message) } }
+  }
+}
+
+const cleanText = (text: string): string => cleanValue(text) as string
+
+/** An outcome and the size of its whole text. A text has a fixed first line (of a failure) and a body that may be shortened. */
+type Whole = WholeText | WholeJson
+
+interface WholeText extends Counted {
+  readonly kind: 'text'
+  readonly head: string
+  readonly body: LongText
+}
+
+interface WholeJson extends Counted {
+  readonly kind: 'json'
+  readonly value: Json
+  readonly attachments: number
+  readonly texts: Texts
+}
+
+interface Counted {
+  readonly outcome: Outcome
+  readonly bytes: number
+  readonly lines: number
+}
+
+function describe(given: Outcome): Whole {
+  if (given.status === 'success' && typeof given.value !== 'string') {
+    const size = sizeOf(given.value)
+    if (size.terminal) return describe({ ...given, value: cleanValue(given.value) })
+    const { bytes, attachments } = size
+    return { kind: 'json', outcome: given, value: given.value, bytes, attachments, lines: 1, texts: new Map() }
+  }
+  const outcome = clean(given)
+  const text = wholeText(outcome)
+  const head = outcome.status === 'success' ? '' : text.slice(0, text.indexOf('\n') + 1)
+  const body = new LongText(text.slice(head.length))
+  return { kind: 'text', outcome, head, body, bytes: bytesOf(head) + body.bytes, lines: (head === '' ? 0 : 1) + body.lines }
+}
+
+interface View {
+  readonly parts: readonly ModelPart[]
+  readonly shown: number
+}
+
+function textView(whole: WholeText, room: Room, handle: string): View {
+  const notices = [
+    (shown: number, offset: number): string =>
+      `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}. ` +
+      `The whole result is stored: read it with read_output ${JSON.stringify({ handle, offset })}]`,
+    (): string => `[Shortened: read_output ${JSON.stringify({ handle })}]`,
+    (): string => '',
+  ]
+  const headBytes = bytesOf(whole.head)
+  // A text of many short lines can be over the budget and yet smaller than the notice, which then gives way to the text.
+  const reserve = (notice: (typeof notices)[number]): number => bytesOf(notice(whole.bytes, whole.bytes)) + 1
+  const notice = notices.find((candidate) => room.lines > 2 && reserve(candidate) <= (room.bytes - headBytes) * 0.75) ?? ((): string => '')
+  const linesAround = (whole.head === '' ? 0 : 1) + (notice(0, 0) === '' ? 0 : 1)
+  const inner = { bytes: room.bytes - reserve(notice) - headBytes, lines: room.lines - linesAround }
+  const short = shortenText(whole.body, inner, 'text', whole.bytes)
+  const shown = headBytes + short.shown
+  const told = notice(shown, headBytes + whole.body.bytesOf(0, short.firstGap))
+  const body = whole.head + short.text
+  const text = told === '' || body === '' || body.endsWith('\n') ? body + told : `${body}\n${told}`
+  const attachments = project(whole.outcome).filter((part) => part.type === 'attachment')
+  return { parts: [...(text === '' ? [] : [{ type: 'text', text } as const]), ...attachments], shown }
+}
+
+/** One JSON document that holds the shorter value, and beside it what is missing and how to get it. */
+function jsonView(whole: WholeJson, room: Room, handle: string): View {
+  const wrappers = [
+    (inner: Json, shown: number, missing: number): Json => ({
+      shortened:
+        `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}. ` +
+        'The whole result is stored: read it with read_output',
+      read_output: { handle, offset: 0 },
+      value: inner,
+    }),
+    (): Json => ({ read_output: { handle, offset: 0 } }),
+    (): Json => ['…'],
+  ]
+  for (const wrap of wrappers) {
+    const reserve = sizeOf(wrap('', whole.bytes, whole.attachments)).bytes - 2
+    if (reserve + leastRoom > room.bytes && wrap !== wrappers.at(-1)) continue
+    const short = wrap.length > 0 ? shortenJson(whole.value, room.bytes - reserve, whole.texts) : { value: null, shown: 0, attachments: 0 }
+    const view: Outcome = { status: 'success', value: wrap(short.value, short.shown, whole.attachments - short.attachments) }
+    return { parts: project(view), shown: short.shown }
+  }
+  return { parts: [], shown: 0 }
+}
+
+/** Texts longer than this are not read as JSON: it would take longer than it is worth. */
+const longestJsonText = 4 * 1024 * 1024
+
+/** A text that is compact JSON to the letter, as tools that stringify for themselves return it, is a value: it stays valid JSON. */
+function structured(whole: Whole): Whole {
+  if (whole.kind === 'json' || whole.head !== '') return whole
+  const { text } = whole.body
+  if (text.length > longestJsonText || !/^[[{]/.test(text)) return whole
+  try {
+    const value = JSON.parse(text) as Json
+    if (!isShallow(value, maxDepth) || JSON.stringify(value) !== text) return whole
+    return { kind: 'json', outcome: whole.outcome, value, bytes: whole.bytes, lines: 1, attachments: 0, texts: new Map() }
+  } catch {
+    return whole
+  }
+}
+
+function isShallow(value: Json, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (levels === 0) return false
+  return Object.values(value).every((item) => isShallow(item, levels - 1))
+}

@@ -1,0 +1,76 @@
+// Looking for work: calls that want a worker and have none, because theirs died, gave them back, or was woken by an answer. And calls
+// that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
+
+import type { CallRecord } from '../../journal/call-state.ts'
+import type { Host } from './host.ts'
+
+const page = 64
+
+export class Sweeper {
+  readonly #host: Host
+  readonly #tools: readonly string[]
+  readonly #drives: (uid: string) => boolean
+  readonly #take: (records: readonly CallRecord[]) => Promise<void>
+  readonly #orphans = new Set<string>()
+  #sweeping: Promise<void> | null = null
+  #again = false
+  #stopped = false
+
+  constructor(
+    host: Host,
+    how: { tools: readonly string[]; drives: (uid: string) => boolean; take: (records: readonly CallRecord[]) => Promise<void> },
+  ) {
+    this.#host = host
+    this.#tools = how.tools
+    this.#drives = how.drives
+    this.#take = how.take
+  }
+
+  /** A write failed and nobody knows what is on record: to be let go of as soon as the store answers. */
+  orphaned(uid: string): void {
+    this.#orphans.add(uid)
+  }
+
+  isOrphan(uid: string): boolean {
+    return this.#orphans.has(uid)
+  }
+
+  /** One sweep at a time; a hint during one makes another. */
+  sweep(): Promise<void> {
+    this.#again = true
+    this.#sweeping ??= (async () => {
+      try {
+        while (this.#again && !this.#stopped) {
+          this.#again = false
+          if (this.#orphans.size > 0) await this.#release()
+          const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools, page)
+          await this.#take(claimed)
+          if (claimed.length === page) this.#again = true
+        }
+      } finally {
+        this.#sweeping = null
+      }
+    })()
+    return this.#sweeping
+  }
+
+  /** Starts no more, and waits for the one under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#sweeping?.catch(() => {})
+  }
+
+  /** As it stands on record, so that it can be claimed again. */
+  async #release(): Promise<void> {
+    const { store, lease } = this.#host
+    for (const uid of this.#orphans) {
+      const record = await store.call(uid)
+      if (record && record.state !== 'settled' && record.owner === lease.worker && !this.#drives(uid)) {
+        const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence } = record
+        const progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
+        await store.commit({ guards: [{ kind: 'holds', call: uid, fence }], updateCall: { uid, progress, release: true }, events: [] })
+      }
+      this.#orphans.delete(uid)
+    }
+  }
+}

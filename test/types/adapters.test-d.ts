@@ -1,0 +1,71 @@
+// TOOL-8: what the adapters give and take, held to the types of the installed SDKs.
+
+import type Anthropic from '@anthropic-ai/sdk'
+import { generateText, type StopCondition, streamText, tool as aiTool, type ToolSet } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import type OpenAI from 'openai'
+import { createRuntime, type Json, type Session, tool } from 'pawl'
+import { aiTools, fromAiSdk, isLost, pawlTools, wrapTools } from 'pawl/ai-sdk'
+import { anthropicResults, anthropicTools, callsFromAnthropic, fromAnthropic, runAnthropic } from 'pawl/anthropic'
+import { callsFromOpenAI, fromOpenAI, openaiResults, openaiTools, runOpenAI } from 'pawl/openai'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+
+const mine = tool({ name: 'mine', description: 'Mine', input: z.object({ n: z.number() }), execute: ({ n }) => n })
+const runtime = await createRuntime({ store: 'memory:', tools: [mine] })
+const session: Session = runtime.session('s')
+
+test('TOOL-8: OpenAI takes the tools and results, and its answers are taken', async () => {
+  expectTypeOf(openaiTools([mine], { api: 'chat' })).toExtend<OpenAI.Chat.Completions.ChatCompletionTool[]>()
+  expectTypeOf(openaiTools(session, { api: 'responses', strict: true })).toExtend<OpenAI.Responses.FunctionTool[]>()
+  expectTypeOf(openaiTools(session, { api: 'responses' })).toExtend<OpenAI.Responses.Tool[]>()
+  expectTypeOf(await openaiResults([], { api: 'chat' })).toExtend<OpenAI.Chat.Completions.ChatCompletionMessageParam[]>()
+  expectTypeOf(await openaiResults([], { api: 'responses' })).toExtend<OpenAI.Responses.ResponseInputItem[]>()
+
+  const completion = {} as OpenAI.Chat.Completions.ChatCompletion
+  const message = {} as OpenAI.Chat.Completions.ChatCompletionMessage
+  const kept = {} as OpenAI.Chat.Completions.ChatCompletionAssistantMessageParam
+  const response = {} as OpenAI.Responses.Response
+  for (const answer of [completion, message, kept, response, response.output] as const) callsFromOpenAI(answer)
+  expectTypeOf(await runOpenAI(session, completion)).toExtend<OpenAI.Chat.Completions.ChatCompletionToolMessageParam[]>()
+  expectTypeOf(await runOpenAI(session, response)).toExtend<OpenAI.Responses.ResponseInput>()
+  expectTypeOf(await runOpenAI(session, message, { batch: 'b' })).toExtend<OpenAI.Chat.Completions.ChatCompletionToolMessageParam[]>()
+  expectTypeOf(await runOpenAI(session, response.output, { batch: 'b' })).toExtend<OpenAI.Responses.ResponseInput>()
+  // @ts-expect-error a bare message names no batch
+  void runOpenAI(session, message)
+  // @ts-expect-error the two APIs take different things
+  openaiTools([mine], {})
+  fromOpenAI({} as OpenAI.Chat.Completions.ChatCompletionFunctionTool, () => 1)
+  fromOpenAI({} as OpenAI.Responses.FunctionTool, (input) => expectTypeOf(input).toEqualTypeOf<{ [key: string]: Json }>())
+})
+
+test('TOOL-8: Anthropic takes the tools and results, and its messages are taken', async () => {
+  expectTypeOf(anthropicTools(session)).toExtend<Anthropic.Tool[]>()
+  expectTypeOf(anthropicTools([mine])).toExtend<Anthropic.ToolUnion[]>()
+  expectTypeOf(await anthropicResults([])).toExtend<Anthropic.ToolResultBlockParam[]>()
+  callsFromAnthropic({} as Anthropic.Message)
+  callsFromAnthropic({} as Anthropic.MessageParam)
+  const content = await runAnthropic(session, {} as Anthropic.Message)
+  expectTypeOf({ role: 'user' as const, content }).toExtend<Anthropic.MessageParam>()
+  fromAnthropic({} as Anthropic.Tool, () => 1)
+})
+
+test('TOOL-8: the AI SDK takes the tools, and its tools are taken and come back as what they were', async () => {
+  const model = new MockLanguageModelV4()
+  expectTypeOf(aiTools(session)).toExtend<ToolSet>()
+  const existing = {
+    city: aiTool({ inputSchema: z.object({ at: z.string() }), execute: async ({ at }) => ({ found: at.length }) }),
+    client: aiTool({ inputSchema: z.object({}), outputSchema: z.object({ ok: z.boolean() }) }),
+  }
+  expectTypeOf(wrapTools(session, existing)).toEqualTypeOf<typeof existing>()
+  expectTypeOf(wrapTools<ToolSet>(session, {})).toEqualTypeOf<ToolSet>()
+  pawlTools(existing, { city: { onCrash: 'rerun', showErrors: true } })
+  // @ts-expect-error there is no such tool
+  pawlTools(existing, { town: {} })
+  fromAiSdk('city', existing.city)
+  expectTypeOf(isLost).toExtend<StopCondition<typeof existing>>()
+  const generated = await generateText({ model, prompt: 'x', tools: wrapTools(session, existing), stopWhen: [isLost] })
+  const first = generated.toolCalls[0]
+  if (first?.toolName === 'city' && !first.dynamic) expectTypeOf(first.input).toEqualTypeOf<{ at: string }>()
+  streamText({ model, prompt: 'x', tools: { ...aiTools(session), ...wrapTools(session, existing) }, stopWhen: [isLost] })
+})
