@@ -2,10 +2,9 @@
 // recorded inside a step) and turns values into their recorded form and back, so the first run sees what a replay will see.
 
 import { createHash } from 'node:crypto'
-import type { Invocation, StepEnd, Wait } from '../engine/engine.ts'
+import type { Invocation, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
 import { type Attachment, decode, encode, isAttachment, type Json, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
@@ -15,6 +14,7 @@ import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 import { type Live, liveOf } from './live.ts'
 import { scope } from './scope.ts'
+import { runStep, stepError } from './step.ts'
 
 const waits = new WeakMap<object, { wait: Wait; call: string }>()
 const defaultDeadline = '7d'
@@ -237,71 +237,6 @@ export function contextOf(invocation: Invocation, tool: Tool, host: AttemptHost)
       live?.end()
     },
   }
-}
-
-/** Runs the function of a step: its tries, its timeout; every end is a value to record. */
-async function runStep(
-  run: () => unknown,
-  id: string,
-  options: StepOptions | undefined,
-  host: CallHost & { invocation: Invocation },
-): Promise<StepEnd> {
-  const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
-  if (!(Number.isInteger(attempts) && attempts >= 1)) throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
-  let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return { done: encode(await timed(run, id, options, host)) }
-    } catch (error) {
-      if (attempt >= attempts) return { failed: encode(describe(error)) }
-      await new Promise<void>((resolve) => void host.clock.timer(delay, resolve))
-      // Nobody wants it any more: another try would be an effect that nobody records.
-      const { stopped } = host.invocation
-      if (stopped) throw 'over' in stopped ? stopped.over : new PawlError('attempt_over')
-      delay = Math.min(delay * 2, 30_000)
-    }
-  }
-}
-
-async function timed(run: () => unknown, id: string, options: StepOptions | undefined, host: CallHost): Promise<unknown> {
-  if (options?.timeout === undefined) return run()
-  const ms = milliseconds(options.timeout, `The timeout of step '${id}'`)
-  let callOff = (): void => {}
-  const late = new Promise<never>((_, reject) => {
-    callOff = host.clock.timer(ms, () => reject(new PawlError('step_timeout', `Step '${id}' had ${ms} ms.`)))
-  })
-  try {
-    return await Promise.race([run(), late])
-  } finally {
-    callOff()
-  }
-}
-
-type StepFault = { failure: Failure } | { code: string; message: string }
-
-/** What is recorded of a step's error. A declared failure keeps all of itself; of others, what a body may branch on. */
-function describe(error: unknown): StepFault {
-  if (error instanceof ToolFailure) return { failure: error.failure }
-  const { code, message } = (typeof error === 'object' && error !== null ? error : { message: String(error) }) as Record<string, unknown>
-  return { code: typeof code === 'string' ? code : 'step_failed', message: typeof message === 'string' ? message.toWellFormed() : '' }
-}
-
-/** What a body catches when a step failed: the recorded error, on the first run as on every replay. */
-export class StepError extends Error {
-  override readonly name = 'StepError'
-  /** The code of what the step threw, or `step_failed`. */
-  readonly code: string
-  readonly step: string
-  constructor(step: string, fault: { code: string; message: string }) {
-    super(fault.message)
-    this.step = step
-    this.code = fault.code
-  }
-}
-
-function stepError(step: string, recorded: string): Error {
-  const fault = decode(recorded) as unknown as StepFault
-  return 'failure' in fault ? new ToolFailure(failure(fault.failure).failure) : new StepError(step, fault)
 }
 
 function uuidFrom(bytes: Buffer): string {
