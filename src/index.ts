@@ -33,9 +33,16 @@ export type { AnySchema, JsonSchema } from './tool/schema.ts'
 export type { Finding, Prepared, Tool, ToolDefinition } from './tool/tool.ts'
 export type { Clocks, Rate, Retry, ToolLimits } from './tool/terms.ts'
 export type { ResultOptions, ToolResult } from './tool/result.ts'
-export type { Runtime, RuntimeOptions } from './runtime.ts'
+import type { Runtime, RuntimeOptions } from './runtime.ts'
 
-export { createRuntime } from './runtime.ts'
+export type { Runtime, RuntimeOptions }
+
+/** Opens a runtime. What it is made of is loaded with the first one: a program that only defines tools does not wait for it. */
+export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const { openRuntime } = await import('./runtime.ts')
+  return openRuntime(options)
+}
+
 export { tool } from './tool/tool.ts'
 export { fail, retry, ToolFailure } from './kernel/outcome.ts'
 export { result } from './tool/result.ts'

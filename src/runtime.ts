@@ -1,4 +1,4 @@
-// createRuntime() wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
+// createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { callPipeline } from './call/call.ts'
@@ -60,7 +60,7 @@ export interface Runtime {
   close(options?: { grace?: Duration }): Promise<void>
 }
 
-export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
   const logger = options.logger ?? consoleLogger

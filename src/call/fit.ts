@@ -6,7 +6,7 @@
 // "The whole text" everywhere below is what project gives of the cleaned outcome, with attachments inside JSON read as null. Counts,
 // offsets and readOutput all speak of that one text.
 
-import { estimateTokenCount } from 'tokenx'
+import { createRequire } from 'node:module'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { type Json, maxDepth } from '../kernel/value.ts'
@@ -80,9 +80,18 @@ export function fit(outcome: Outcome, budget: OutputBudget, handle: string): Fit
   }
 }
 
+type Estimate = (text: string) => number
+let estimate: Estimate | undefined
+
+/** Loaded when a budget first counts in tokens; require() because fitting is synchronous. */
+function estimator(): Estimate {
+  estimate ??= (createRequire(import.meta.url)('tokenx') as { estimateTokenCount: Estimate }).estimateTokenCount
+  return estimate
+}
+
 /** None where they are not what counts. */
 const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputBudget): number =>
-  budget.tokens === undefined ? 0 : estimateTokenCount(textOf(outcome, parts))
+  budget.tokens === undefined ? 0 : estimator()(textOf(outcome, parts))
 
 export interface OutputPage {
   readonly text: string
