@@ -2,8 +2,10 @@
 // from outside at random moments, or kills itself at the n-th write of its store, before or after it is durable.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { type Runtime, tool } from 'pawl'
 import { z } from 'zod'
+// Loaded here and now, so that what is timed below is work and not loading.
+import { openRuntime } from '../../src/runtime.ts'
 import { systemClock } from '../../src/kernel/time.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -26,8 +28,11 @@ interface Orders {
 const orders = JSON.parse(process.env.PAWL_ORDERS as string) as Orders
 
 /** An effect on the outside world: it takes a moment, in which the process may die. */
+let working = false
 async function effect(name: string): Promise<void> {
   note(orders.ledger, name, 'start')
+  if (!working) process.send?.('working')
+  working = true
   if (orders.stopIn === name) {
     process.kill(process.pid, 'SIGSTOP')
     // The signal may take a moment to arrive: go nowhere until it has, least of all into a transaction.
@@ -139,7 +144,7 @@ function killing(store: Store): Store {
 
 process.send?.('ready')
 const store = sqliteStore({ file: orders.db, clock: systemClock, commit: 'process' })
-runtime = await createRuntime({
+runtime = await openRuntime({
   store: broken(killing(store), orders.plant),
   tools: [steps, body, once, waits, parks],
   lease: orders.lease,

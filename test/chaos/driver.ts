@@ -84,7 +84,9 @@ export async function runRound(round: Round): Promise<Report> {
       if (round.fault === 'kill at a random moment') {
         const child = start({})
         await child.ready
-        await child.endedWithin(10 + random() * 60)
+        // Mostly while effects are under way, whatever the machine's pace; sometimes while it opens and recovers.
+        if (random() < 0.8) await child.working
+        await child.endedWithin(random() * 25)
         child.process.kill('SIGKILL')
         await child.ended
       } else if (round.fault === 'kill at a write') {
@@ -135,6 +137,8 @@ async function pausedAndTakenOver(start: (extra: object) => Child, stopIn: strin
 class Child {
   readonly process: ChildProcess
   readonly ready: Promise<void>
+  /** Its first effect has begun. */
+  readonly working: Promise<void>
   readonly ended: Promise<Ended>
 
   constructor(orders: object) {
@@ -146,8 +150,13 @@ class Child {
     let said = ''
     this.process.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
     let outcomes: readonly Outcome[] | null = null
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.process.on('message', (message) => (message === 'ready' ? resolve() : (outcomes = message as readonly Outcome[])))
+    const ready = Promise.withResolvers<void>()
+    const working = Promise.withResolvers<void>()
+    this.process.on('message', (message) => {
+      if (message === 'ready') ready.resolve()
+      else if (message === 'working') working.resolve()
+      else outcomes = message as readonly Outcome[]
+    })
     const deadline = setTimeout(() => {
       said += '\nThe worker did not end in time and was killed by the driver.'
       this.process.kill('SIGKILL')
@@ -158,7 +167,9 @@ class Child {
         end({ outcomes, said })
       }),
     )
-    this.ready = Promise.race([promise, this.ended.then(() => {})])
+    const over = this.ended.then(() => {})
+    this.ready = Promise.race([ready.promise, over])
+    this.working = Promise.race([working.promise, over])
   }
 
   /** The moment of a fault is chosen, not waited for: real time is the point of it here. */

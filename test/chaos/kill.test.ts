@@ -22,7 +22,7 @@ test('DUR-1 DUR-2 DUR-3 DUR-4 CALL-2: 60 SIGKILLs at random moments', { timeout:
   const { kills, hits, wrong } = await rounds('kill at a random moment', 10, 6)
   expect(wrong).toEqual([])
   expect(kills).toBe(60)
-  expect(hits).toBeGreaterThan(5) // they found work on its way; how much depends on the machine
+  expect(hits).toBeGreaterThan(30) // most of them found work on its way
 })
 
 test('DUR-1 DUR-2 DUR-3 DUR-6: 40 SIGKILLs at a write, before it and after it with the answer lost', { timeout: 3 * minute }, async () => {
