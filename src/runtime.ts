@@ -2,6 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { callPipeline } from './call/call.ts'
+import { closeNames } from './call/close-names.ts'
 import type { OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
@@ -61,12 +62,20 @@ export interface Runtime {
 }
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name as keyof RuntimeOptions)) continue
+    const close = closeNames(name, known).map((each) => `'${each}'`)
+    throw new PawlError('config_invalid', `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`)
+  }
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
   const logger = options.logger ?? consoleLogger
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const tools = toolset(options.tools ?? [])
+  for (const { name, input, output } of options.tools ?? []) {
+    for (const warning of [...input.warnings, ...(output?.warnings ?? [])]) logger.warn(`Tool '${name}': ${warning}`, { tool: name })
+  }
   const queue = new Queue(clock, options.limits)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
@@ -121,6 +130,22 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     throw error
   }
 }
+
+const known: readonly (keyof RuntimeOptions)[] = [
+  'store',
+  'tools',
+  'commit',
+  'lease',
+  'keys',
+  'limits',
+  'policy',
+  'budget',
+  'hooks',
+  'output',
+  'logger',
+  'clock',
+  'ids',
+]
 
 function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
   for (const [index, hook] of hooks.entries()) {

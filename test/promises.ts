@@ -42,7 +42,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Tools convert to and from the OpenAI, Anthropic, AI SDK and MCP shapes without losing their schema.`,
   },
   'VAL-1': {
-    state: 'built',
+    state: { missing: 'size limits of results' },
     says: `A tool value is JSON plus attachments anywhere inside. On the wire an attachment is \`{"$pawl":"attachment","ref":{ id, mediaType, bytes, width?, height?, name? }}\`; a user object that has the key \`$pawl\` travels as \`{"$pawl":"object","entries":{…}}\`. Exactly two keys; a malformed or unknown tag is a decode error. Only \`ctx.attachments\` mints attachments: JSON from tools, resolvers, MCP and pages is escaped, never decoded. Non-finite numbers, cycles, depth over 512 and sizes over the limits are refused with a clear error.`,
   },
   'VAL-2': {
@@ -98,7 +98,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A call is (tenant, session, batch, id, occurrence). Same content: the same call, its recorded outcome or the running one. Other content: \`call_conflict\`. Equal ids in one batch are two calls. Turns and adapters supply the batch; a hand-written \`run\` without one needs ids unique in its session. A caller's own idempotency key has the same rule.`,
   },
   'CALL-7': {
-    state: { missing: 'tested over a crash' },
+    state: { missing: 'prepare over a crash is not tested' },
     says: `\`prepare\` runs once, is recorded, and freezes arguments and a payload. Recovery uses recorded arguments, payload and approval with the live body; the stricter of recorded and live hints wins; a changed \`version\` runs \`upgrade\` or stops with \`tool_changed\`. A worker claims only tools it has.`,
   },
   'CALL-8': {

@@ -152,6 +152,7 @@ onEachStore('calls', (bench) => {
 
 test('a configuration mistake is named', async () => {
   const open = (options: object) => createRuntime({ store: 'memory:', ...options })
+  await expect(open({ limit: {} })).rejects.toThrow(/There is no option 'limit'; did you mean 'limits'/)
   await expect(open({ store: 'mysql://x' })).rejects.toThrow(/store is "mysql:\/\/x"; use 'memory:'/)
   await expect(open({ lease: 'soon' })).rejects.toThrow(/lease is "soon", which is not a duration/)
   await expect(open({ commit: 'never' })).rejects.toThrow(/commit is "never"/)

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
+import { createRuntime, retry, type Runtime, type Tool, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -196,6 +196,53 @@ describe.each(['memory', 'sqlite'] as const)('recovery on %s', (kind: StoreKind)
     expect((await run)[0]).toMatchObject({ value: 100_000 })
     expect(seen).toHaveLength(2)
     expect(seen[1]).toEqual(seen[0])
+  })
+
+  test('TIME-4: a retry whose worker dies during the delay is waited out and made, not mistaken for an interrupted body', async () => {
+    const at: number[] = []
+    const flaky = tool({
+      name: 'flaky',
+      description: 'Works the second time; must not run twice otherwise',
+      input: empty,
+      execute(_, ctx) {
+        at.push(clock.now())
+        if (ctx.attempt < 2) throw retry({ after: '25s' })
+        return 'through'
+      },
+    })
+    const dying = await start([flaky], first.store)
+    void dying.session('s').run([{ id: 'a', name: 'flaky' }])
+    await clock.advance(0)
+    first.die()
+    await clock.advance('1s')
+    const runtime = await takeOver([flaky])
+    expect((await runtime.session('s').run([{ id: 'a', name: 'flaky' }]))[0]).toMatchObject({ value: 'through', attempts: 2 })
+    expect((at[1] as number) - (at[0] as number)).toBeGreaterThanOrEqual(25_000)
+  })
+
+  test('CALL-7: recorded arguments meet the live body; a changed version upgrades them or stops; the stricter onCrash wins', async () => {
+    const seen: unknown[] = []
+    const define = (more: object, body: (input: unknown) => unknown): Tool =>
+      tool({ name: 'work', description: 'Works', input: z.object({ n: z.number() }), onCrash: 'rerun', execute: body, ...more })
+    const run = async (old: object, now: object) => {
+      first = mortal(store)
+      const id = `c${seen.length}-${clock.now()}`
+      const dying = await start([define(old, hang)], first.store)
+      void dying.session('s').run([{ id, name: 'work', input: { n: 1 } }])
+      await clock.advance(0)
+      first.die()
+      const runtime = await takeOver([define(now, (input) => (seen.push(input), 'done'))])
+      const [outcome] = await runtime.session('s').run([{ id, name: 'work', input: { n: 1 } }])
+      await runtime.close()
+      return outcome
+    }
+    expect(await run({ version: '1' }, { version: '1' })).toMatchObject({ value: 'done' })
+    expect(await run({ version: '1' }, { version: '2' })).toMatchObject({ failure: { code: 'tool_changed' } })
+    const upgrade = ({ args }: { args: unknown }): unknown => ({ n: (args as { n: number }).n + 10 })
+    expect(await run({ version: '1' }, { version: '2', upgrade })).toMatchObject({ value: 'done' })
+    expect(await run({ onCrash: 'stop' }, { onCrash: 'rerun' })).toMatchObject({ status: 'unknown' })
+    expect(await run({ onCrash: 'rerun' }, { onCrash: 'stop' })).toMatchObject({ status: 'unknown' })
+    expect(seen).toEqual([{ n: 1 }, { n: 11 }])
   })
 
   test('WAIT-1 WAIT-2: a parked call keeps its key and its deadline over a crash; an answer given early is kept', async () => {
