@@ -1,6 +1,7 @@
 // createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
 import { createHash, randomBytes } from 'node:crypto'
+import { Alarms } from './call/alarms.ts'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import type { OutputBudget } from './call/fit.ts'
@@ -93,6 +94,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       tools,
       clock,
       logger,
+      alarms: new Alarms(clock),
       queue,
       hooks,
       policies,

@@ -2,13 +2,16 @@
 // input, and always sees the recorded form: once accepted, a later execution uses what is on record and asks nobody again.
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
+import type { CallTerms } from '../journal/call-state.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
+import type { Soon } from '../kernel/soon.ts'
 import { onCrashOf } from '../tool/hints.ts'
+import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
 import { describeProblems, mended, type ReadArguments } from './arguments.ts'
-import { contextOf } from './context.ts'
+import { inContext } from './context.ts'
 import { beforeHooks } from './hooks.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
@@ -19,20 +22,46 @@ export interface Accepted {
   readonly prepared: Json
 }
 
-export async function accept(invocation: Invocation, tool: Tool, host: CallHost): Promise<Accepted | ToSettle> {
+/** At once, unless somebody has to be asked. */
+export function accept(invocation: Invocation, tool: Tool, host: CallHost): Soon<Accepted | ToSettle> {
   if (invocation.args !== null) return recordedOnes(invocation, tool, host)
   const read = readable(invocation, tool, host)
   if ('settle' in read) return read
-  const hooked = await beforeHooks(invocation, read.input, host)
+  if (tool.prepare || host.hooks.some((hook) => hook.before)) return askedAbout(invocation, tool, read.input, host)
+  const checked = validated(tool, read.input)
+  const finish = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
+    'settle' in final ? loopBound(final, invocation, host) : recorded(invocation, tool, final, null)
+  return checked instanceof Promise ? checked.then(finish) : finish(checked)
+}
+
+/** The long way: hooks may change the arguments, and prepare too; what it changed is validated again. */
+async function askedAbout(invocation: Invocation, tool: Tool, input: Json, host: CallHost): Promise<Accepted | ToSettle> {
+  const hooked = await beforeHooks(invocation, input, host)
   if ('settle' in hooked) return hooked
   const checked = await validated(tool, hooked.input)
   if ('settle' in checked) return loopBound(checked, invocation, host)
   const prepared = await prepare(invocation, tool, checked.args, host)
   if ('settle' in prepared) return prepared
   const final = prepared.input === undefined ? checked : await validated(tool, prepared.input)
-  if ('settle' in final) return final
-  const terms = { onCrash: onCrashOf(tool), ...(tool.version === undefined ? {} : { version: tool.version }) }
-  return { args: decode(await invocation.accept(encode(final.args), terms)), prepared: prepared.payload }
+  return 'settle' in final ? final : recorded(invocation, tool, final, prepared.payload)
+}
+
+function recorded(invocation: Invocation, tool: Tool, { args, wire }: Validated, prepared: Json): Soon<Accepted> {
+  const given = (text: string): Accepted => ({ args: text === wire ? args : decode(text), prepared })
+  const text = invocation.accept(wire, termsOf(tool))
+  return text instanceof Promise ? text.then(given) : given(text)
+}
+
+const terms = new WeakMap<Tool, string>()
+
+/** What a recovery must know of the tool as it is now; the same text for all its calls. */
+function termsOf(tool: Tool): string {
+  let text = terms.get(tool)
+  if (text === undefined) {
+    const own: CallTerms = { onCrash: onCrashOf(tool), ...(tool.version === undefined ? {} : { version: tool.version }) }
+    terms.set(tool, (text = JSON.stringify(own)))
+  }
+  return text
 }
 
 /** What the model wrote, if it can be read; a tool's `repair` may mend it once. */
@@ -48,13 +77,22 @@ function readable(invocation: Invocation, tool: Tool, host: CallHost): { input: 
   return again.ok ? { input: decode(again.wire) } : { settle: refused(`${again.problem}\nFix the arguments and call again.`) }
 }
 
-/** The schema's output, in its recorded form. */
-async function validated(tool: Tool, input: Json): Promise<{ args: Json } | ToSettle> {
+/** The schema's output, in its recorded form: as a value and as text. */
+interface Validated {
+  readonly args: Json
+  readonly wire: string
+}
+
+function validated(tool: Tool, input: Json): Soon<Validated | ToSettle> {
   const checked = tool.input.check(input)
-  const result = checked instanceof Promise ? await checked : checked
-  if (!result.ok) return { settle: refused(describeProblems(result.problems)) }
+  return checked instanceof Promise ? checked.then(judged) : judged(checked)
+}
+
+function judged(checked: Checked): Validated | ToSettle {
+  if (!checked.ok) return { settle: refused(describeProblems(checked.problems)) }
   try {
-    return { args: decode(encode(result.value)) }
+    const wire = encode(checked.value)
+    return { args: decode(wire), wire }
   } catch (error) {
     if (!(error instanceof PawlError)) throw error
     return { settle: refused(describeProblems([{ path: error.details.path as string, message: error.message }])) }
@@ -70,19 +108,16 @@ async function prepare(
 ): Promise<{ input?: Json; payload: Json } | ToSettle> {
   if (!tool.prepare) return { payload: null }
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
-  const context = contextOf(invocation, tool, host)
   try {
     const about = { tool: tool.name, callId: invocation.callId, call: invocation.request.uid, logger: host.logger, step: 'prepare' }
     const end = await invocation.run({ key: 'prepare', input: null, once: false }, async () => ({
-      done: encode((await scope.run(about, () => run(args, context.ctx))) ?? {}),
+      done: encode((await inContext(invocation, tool, host, (ctx) => scope.run(about, async () => run(args, ctx)))) ?? {}),
     }))
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
     if ('answer' in said) return { settle: { status: 'success', value: said.answer ?? null } }
     return { ...(said.input === undefined ? {} : { input: said.input }), payload: said.payload ?? null }
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }
-  } finally {
-    context.end()
   }
 }
 

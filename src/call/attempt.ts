@@ -2,86 +2,164 @@
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
 import type { Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
-import { encode, encodeOnce, type Json } from '../kernel/value.ts'
+import type { Soon } from '../kernel/soon.ts'
+import { encode, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'
+import type { Accepted } from './accept.ts'
 import { type ClockName, clockMs, tooLateAt, Watch } from './clocks.ts'
-import { type Context, contextOf, waitOf } from './context.ts'
+import { Context, type Pace } from './context.ts'
 import type { CallHost } from './host.ts'
+import type { Slot } from './queue.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
+import { waitOf } from './verbs.ts'
 
-export interface Attempted {
-  readonly args: Json
-  /** What prepare handed on. */
-  readonly prepared: Json
-  /** Gives its place in the queue up while it waits for the outside, and takes it again. */
-  readonly slot: { leave(): void; enter(): Promise<void> }
-}
-
-type Ended = { readonly returned: unknown } | { readonly threw: unknown } | { readonly stopped: Stop | ClockName }
+type Ended = { readonly returned: unknown } | { readonly threw: unknown }
+type Why = Stop | ClockName
 
 export const graceMs = 50
 
-export async function attempt(invocation: Invocation, tool: Tool, given: Attempted, host: CallHost): Promise<Driven> {
-  const { clock } = host
-  const { options, request } = invocation
-  let stop: (why: Stop | ClockName) => void = () => {}
-  const watch = new Watch(
-    clock,
-    {
+/** At once, if the body was. */
+export const attempt = (invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost): Soon<Driven> =>
+  new Attempt(invocation, tool, accepted, slot, host).run()
+
+class Attempt implements Pace {
+  readonly #invocation: Invocation
+  readonly #tool: Tool
+  readonly #accepted: Accepted
+  /** Gives its place in the queue up while it waits for the outside, and takes it again. */
+  readonly #slot: Slot
+  readonly #host: CallHost
+  readonly #watch: Watch
+  readonly #unwatch: () => void
+  #context: Context | null = null
+  /** What stopped it first. */
+  #why: Why | null = null
+  #onStop: ((why: Why) => void) | null = null
+
+  constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost) {
+    const { options, request } = invocation
+    this.#invocation = invocation
+    this.#tool = tool
+    this.#accepted = accepted
+    this.#slot = slot
+    this.#host = host
+    const limits = {
       attempt: clockMs('attempt', options, tool.clocks) as number,
       idle: clockMs('idle', options, tool.clocks),
       lateAt: tooLateAt(request.createdAt, options, tool.clocks),
-    },
-    (name) => stop(name),
-  )
-  // The queue is left first and entered first: the clocks run only while the body does.
-  const pace = {
-    pause: () => (given.slot.leave(), watch.pause()),
-    resume: async () => {
-      await given.slot.enter()
-      watch.resume()
-    },
-    progress: () => watch.progress(),
+    }
+    this.#watch = new Watch(host.clock, host.alarms, limits, (name) => this.#stop(name))
+    this.#unwatch = invocation.onStop((why) => {
+      if ('over' in why) this.#context?.abort(why.over)
+      this.#stop(why)
+    })
   }
-  let context: Context | undefined
-  // DUR-2: a body that must not run twice waits until its start is on disk; one that may rerun need not.
-  const durable = onCrashOf(tool) === 'stop' || invocation.interrupted !== null
-  const about = { tool: tool.name, callId: invocation.callId, call: request.uid, logger: host.logger }
-  const body = invocation.begin({ durable }, () => {
-    context = contextOf(invocation, tool, { ...host, pace, prepared: given.prepared })
-    return scope.run(about, () => (tool.execute as (input: Json, ctx: unknown) => unknown)(given.args, context?.ctx))
-  })
-  const unwatch = invocation.onStop((why) => stop(why))
-  try {
-    const ended = await new Promise<Ended>((resolve) => {
-      stop = (stopped) => resolve({ stopped })
-      if (invocation.stopped) stop(invocation.stopped)
+
+  run(): Soon<Driven> {
+    if (this.#why !== null) return this.#notWanted(this.#why)
+    let given: unknown
+    try {
+      // DUR-2: a body that must not run twice waits until its start is on disk; one that may rerun need not.
+      const durable = onCrashOf(this.#tool) === 'stop' || this.#invocation.interrupted !== null
+      given = this.#invocation.begin({ durable }, () => this.#body())
+      if (!isThenable(given)) return this.#ended({ returned: given })
+    } catch (threw) {
+      // A body that was stopped and then throws at once: the echo of our abort.
+      return this.#why === null ? this.#ended({ threw }) : this.#notWanted(this.#why)
+    }
+    const body = Promise.resolve(given)
+    return new Promise<Driven>((resolve, reject) => {
+      const end = (ended: Ended): void => {
+        if (this.#why !== null) return
+        try {
+          resolve(this.#ended(ended))
+        } catch (error) {
+          reject(error as Error)
+        }
+      }
+      this.#onStop = (why) => resolve(this.#stopped(why, body))
+      if (this.#why !== null) this.#onStop(this.#why)
       body.then(
-        (returned) => resolve({ returned }),
-        (threw: unknown) => resolve({ threw }),
+        (returned) => end({ returned }),
+        (threw: unknown) => end({ threw }),
       )
     })
-    if (!('stopped' in ended)) return settled(ended, invocation, host)
-    return await stoppedBy(ended.stopped, { body, context, invocation, host })
-  } finally {
-    watch.stop()
-    unwatch()
-    context?.end()
+  }
+
+  // The queue is left first and entered first: the clocks run only while the body does.
+  pause(): void {
+    this.#slot.leave()
+    this.#watch.pause()
+  }
+
+  async resume(): Promise<void> {
+    await this.#slot.enter()
+    this.#watch.resume()
+  }
+
+  progress(): void {
+    this.#watch.progress()
+  }
+
+  #body(): unknown {
+    // It was stopped while its start was written: then there is nothing to run.
+    if (this.#why !== null) throw new PawlError('attempt_over')
+    const invocation = this.#invocation
+    this.#context = new Context(invocation, this.#tool, this.#host, this, this.#accepted.prepared)
+    const about = { tool: this.#tool.name, callId: invocation.callId, call: invocation.request.uid, logger: this.#host.logger }
+    return scope.run(about, this.#tool.execute as (input: Json, ctx: unknown) => unknown, this.#accepted.args, this.#context.ctx)
+  }
+
+  #stop(why: Why): void {
+    if (this.#why !== null) return
+    this.#why = why
+    this.#onStop?.(why)
+  }
+
+  /** Stopped, and nothing of it runs. */
+  #notWanted(why: Why): Driven {
+    this.#close()
+    if (typeof why === 'object' && 'over' in why) throw why.over
+    return outcomeOfStop(why, false)
+  }
+
+  #ended(ended: Ended): Driven {
+    this.#close()
+    return settled(ended, this.#invocation, this.#host)
+  }
+
+  async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
+    try {
+      return await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host })
+    } finally {
+      this.#close()
+    }
+  }
+
+  #close(): void {
+    this.#watch.stop()
+    this.#unwatch()
+    this.#context?.end()
   }
 }
 
-function settled(ended: Exclude<Ended, { stopped: unknown }>, invocation: Invocation, host: CallHost): Driven {
+/** Looking at what a body returned may throw: then that is what the body did. */
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof (value as { then?: unknown }).then === 'function'
+
+function settled(ended: Ended, invocation: Invocation, host: CallHost): Driven {
   try {
     if ('threw' in ended) throw ended.threw
     const wait = waitOf(ended.returned, invocation.request.uid)
     if (wait) return { park: wait }
     const outcome = successOf(ended.returned)
-    encodeOnce(outcome) // refuses what has no recorded form while the body can still be blamed
-    return { settle: outcome }
+    // Refuses what has no recorded form while the body can still be blamed.
+    return { settle: outcome, text: encode(outcome) }
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }
   }
@@ -89,13 +167,13 @@ function settled(ended: Exclude<Ended, { stopped: unknown }>, invocation: Invoca
 
 interface Running {
   readonly body: Promise<unknown>
-  readonly context: Context | undefined
+  readonly context: Context | null
   readonly invocation: Invocation
   readonly host: CallHost
 }
 
 /** Abort, grace, then go on without it. */
-async function stoppedBy(why: Stop | ClockName, { body, context, invocation, host }: Running): Promise<Driven> {
+async function stoppedBy(why: Why, { body, context, invocation, host }: Running): Promise<Driven> {
   if (typeof why === 'object' && 'over' in why) {
     body.catch(() => {}) // nobody is left to hear of it
     throw why.over

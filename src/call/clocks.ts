@@ -5,6 +5,7 @@ import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { CallOptions } from '../journal/call-state.ts'
 import type { Clocks } from '../tool/terms.ts'
+import type { Alarm, Alarms } from './alarms.ts'
 
 export type ClockName = 'attempt' | 'idle' | 'total' | 'queue'
 
@@ -21,18 +22,19 @@ export function clockMs(name: ClockName, options: CallOptions, clocks: Clocks): 
 /** The instant after which the call is too late, if there is one. */
 export function tooLateAt(createdAt: number, options: CallOptions, clocks: Clocks): number | undefined {
   const total = clockMs('total', options, clocks)
-  const ends = [options.deadline, total === undefined ? undefined : createdAt + total].filter((end) => end !== undefined)
-  return ends.length > 0 ? Math.min(...ends) : undefined
+  if (total === undefined) return options.deadline
+  return Math.min(createdAt + total, options.deadline ?? Infinity)
 }
 
-export class Watch {
+export class Watch implements Alarm {
   readonly #clock: Clock
+  readonly #alarms: Alarms
   readonly #expired: (name: ClockName) => void
   readonly #idleMs: number | undefined
   #attemptLeft: number
   #lateAt: number | undefined
   #runningSince: number
-  #attemptTimer: (() => void) | undefined
+  due = 0
   #idleTimer: (() => void) | undefined
   #lateTimer: (() => void) | undefined
   /** How many waits and sleeps the body is in. */
@@ -41,10 +43,12 @@ export class Watch {
 
   constructor(
     clock: Clock,
+    alarms: Alarms,
     limits: { attempt: number; idle: number | undefined; lateAt: number | undefined },
     expired: (name: ClockName) => void,
   ) {
     this.#clock = clock
+    this.#alarms = alarms
     this.#expired = expired
     this.#attemptLeft = limits.attempt
     this.#idleMs = limits.idle
@@ -57,8 +61,8 @@ export class Watch {
   /** The body waits: its own clocks stand still. A total deadline is an instant and does not. */
   pause(): void {
     if (this.#waits++ > 0 || this.#stopped) return
-    this.#attemptLeft -= this.#clock.now() - this.#runningSince
     this.#halt()
+    this.#attemptLeft -= this.#clock.now() - this.#runningSince
   }
 
   resume(): void {
@@ -81,13 +85,18 @@ export class Watch {
   }
 
   #run(): void {
-    this.#attemptTimer = this.#clock.timer(this.#attemptLeft, () => this.#expire('attempt'))
+    this.#alarms.set(this.#attemptLeft, this)
     this.progress()
   }
 
   #halt(): void {
-    this.#attemptTimer?.()
+    this.#alarms.off(this.#attemptLeft, this)
     this.#idleTimer?.()
+  }
+
+  /** The attempt's own alarm. */
+  ring(): void {
+    this.#expire('attempt')
   }
 
   #expire(name: ClockName): void {

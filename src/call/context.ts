@@ -1,275 +1,153 @@
-// What a body is handed: ctx, on whatever engine runs the call. It keeps the rules of steps (a blank id, an id used twice, nothing
-// recorded inside a step) and turns values into their recorded form and back, so the first run sees what a replay will see.
+// What a body is handed: ctx, on whatever engine runs the call, and its life: it can be aborted, and once the attempt is over it records
+// nothing more. What can be done with it is in verbs.ts, made when a body first asks for any of it: most bodies never do.
 
-import { createHash } from 'node:crypto'
-import type { Invocation, Wait } from '../engine/engine.ts'
-import { milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { type Attachment, decode, encode, isAttachment, type Json, mintAttachment } from '../kernel/value.ts'
-import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
-import { onCrashOf } from '../tool/hints.ts'
+import type { Invocation } from '../engine/engine.ts'
+import type { Json } from '../kernel/value.ts'
+import type { ToolContext } from '../tool/context.ts'
 import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
-import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 import { type Live, liveOf } from './live.ts'
-import { scope } from './scope.ts'
-import { runStep, stepError } from './step.ts'
+import { type Verbs, verbsOf } from './verbs.ts'
 
-const waits = new WeakMap<object, { wait: Wait; call: string }>()
-const defaultDeadline = '7d'
-const defaultWaitName = 'later'
-
-/** The wait behind a later that a body returned. Another call's later cannot park this one: nothing would ever wake it. */
-export function waitOf(returned: unknown, call: string): Wait | undefined {
-  const found = typeof returned === 'object' && returned !== null ? waits.get(returned) : undefined
-  if (found && found.call !== call) throw new PawlError('value_invalid', 'A body may only return a later of its own call.')
-  return found?.wait
+/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
+export interface Pace {
+  pause(): void
+  resume(): Promise<void>
+  progress(): void
 }
 
-/** A later as a body holds it. Only alone does it mean anything: inside a value it is refused, so that its key stays secret. */
-class LaterHandle<T> {
-  readonly key: string
-  readonly deadline: number
-  readonly #answer: () => Promise<T>
-
-  constructor(wait: Wait, answer: () => Promise<T>) {
-    this.key = wait.key
-    this.deadline = wait.deadline
-    this.#answer = answer
-  }
-
-  /** A getter, so that a body that parks does not start to wait as well. */
-  get value(): Promise<T> {
-    return this.#answer()
-  }
-
-  toJSON(): never {
-    throw new PawlError('value_invalid', 'A later cannot be part of a value: return it alone, or await its value.')
-  }
-}
-
-const longestName = 512
-const isName = (text: string): boolean => text.length <= longestName && text.isWellFormed() && !text.includes('\0')
-
-export interface Context {
+export class Context {
+  readonly invocation: Invocation
+  readonly tool: Tool
+  readonly host: CallHost
+  readonly pace: Pace | null
   readonly ctx: ToolContext
+  over = false
+  #abort: AbortController | null = null
+  #abortedFor: Error | null = null
+  #live: Live | null = null
+
+  constructor(invocation: Invocation, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
+    this.invocation = invocation
+    this.tool = tool
+    this.host = host
+    this.pace = pace
+    this.ctx = new BodyContext(this, prepared)
+  }
+
+  /** Made when somebody asks for it: most bodies never look. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    if (this.#abortedFor && !this.#abort.signal.aborted) this.#abort.abort(this.#abortedFor)
+    return this.#abort.signal
+  }
+
+  get live(): Live {
+    this.#live ??= liveOf(this.invocation, this.host)
+    return this.#live
+  }
+
   /** Tells the body that its work is no longer wanted. */
-  abort(reason: string): void
+  abort(reason: string | Error): void {
+    this.#abortedFor ??= typeof reason === 'string' ? new DOMException(reason, 'AbortError') : reason
+    this.#abort?.abort(this.#abortedFor)
+  }
+
   /** The attempt is over: the ctx records nothing more. */
-  end(): void
-}
-
-/** What an attempt adds to the host: the pace of its clocks, and what prepare handed on. */
-export interface AttemptHost extends CallHost {
-  readonly pace?: { pause(): void; resume(): Promise<void>; progress(): void }
-  readonly prepared?: Json
-}
-
-export function contextOf(invocation: Invocation, tool: Tool, host: AttemptHost): Context {
-  const { request } = invocation
-  const { tenant, session, batch } = request.position
-  const id = invocation.callId
-  const mayRerun = onCrashOf(tool) === 'rerun'
-  const used = new Set<string>()
-  const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0 }
-  let over = false
-  let warned = false
-  let abort: AbortController | undefined
-  let abortedFor: Error | undefined
-  // Made when somebody asks for it: most bodies never look.
-  const signal = (): AbortSignal => {
-    abort ??= new AbortController()
-    if (abortedFor && !abort.signal.aborted) abort.abort(abortedFor)
-    return abort.signal
-  }
-  const stop = (error: Error): void => {
-    abortedFor ??= error
-    abort?.abort(abortedFor)
-  }
-  const unwatch = invocation.onStop((why) => 'over' in why && stop(why.over))
-  /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
-  const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
-    host.pace?.pause()
-    try {
-      return await wait()
-    } finally {
-      await host.pace?.resume()
-    }
-  }
-
-  const leaf = (what: string): void => {
-    if (over) throw new PawlError('attempt_over')
-    const step = scope.getStore()?.step
-    if (step !== undefined) throw new PawlError('step_nested', `ctx.${what} was called in step '${step}'.`)
-  }
-  const warnIfStop = (what: string): void => {
-    if (mayRerun || warned) return
-    warned = true
-    host.logger.warn(
-      `Tool '${tool.name}' uses ctx.${what} but stops after a crash, so what it records is never replayed. Set onCrash: 'rerun'.`,
-      {
-        tool: tool.name,
-      },
-    )
-  }
-  const needsRerun = (what: string): void => {
-    if (!mayRerun) throw new PawlError('wait_needs_rerun', `Tool '${tool.name}' used ${what}.`)
-  }
-
-  const step = async (stepId: string, ...rest: unknown[]): Promise<unknown> => {
-    const withInput = typeof rest[0] !== 'function'
-    const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
-    if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
-    if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(stepId.slice(0, 60))}.`)
-    leaf('step')
-    if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
-    used.add(stepId)
-    warnIfStop('step')
-    const input = withInput ? encode(rest[0]) : null
-    const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
-    const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
-    const end = await invocation.run(spec, () =>
-      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation })),
-    )
-    if ('done' in end) return decode(end.done)
-    throw stepError(stepId, end.failed)
-  }
-
-  const later = async <T>(options: LaterOptions = {}): Promise<Later<T>> => {
-    const name = options.name ?? defaultWaitName
-    if (name.trim() === '') throw new PawlError('wait_name_empty')
-    if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
-    leaf('later')
-    warnIfStop('later')
-    const wait = await invocation.wait({ name, deadlineMs: milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait') })
-    const handle = new LaterHandle<T>(wait, async () => {
-      leaf('later')
-      needsRerun('await later.value')
-      const resolution = await outside(() => invocation.answer(wait, signal()))
-      if ('value' in resolution) return resolution.value as T
-      throw new WaitError(resolution)
-    })
-    waits.set(handle, { wait, call: request.uid })
-    return handle
-  }
-
-  const derived = (purpose: string, bytes: number): Buffer => Buffer.from(invocation.derive(purpose)).subarray(0, bytes)
-
-  // Made when asked for: most bodies use none of them.
-  let live: Live | undefined
-  let log: Logger | undefined
-  let attachments: Attachments | undefined
-  const ctx: ToolContext = {
-    tenant,
-    session,
-    principal: request.principal,
-    batch,
-    callId: id,
-    attempt: invocation.attempt,
-    get idempotencyKey() {
-      return derived('call', 24).toString('base64url')
-    },
-    key: (name) => derived(`key:${name}`, 24).toString('base64url'),
-    maxAttempts: (tool.retry ?? defaultRetry).attempts,
-    prepared: host.prepared ?? null,
-    get signal() {
-      return signal()
-    },
-    step: step as ToolContext['step'],
-    async sleep(duration) {
-      const ms = milliseconds(duration, 'A sleep')
-      leaf('sleep')
-      needsRerun('ctx.sleep')
-      const key = `sleep:${++counts.sleep}`
-      await outside(() => invocation.sleep(key, ms, signal()))
-    },
-    later,
-    async now() {
-      leaf('now')
-      return invocation.now(`now:${++counts.now}`)
-    },
-    random() {
-      leaf('random')
-      return derived(`random:${++counts.random}`, 6).readUIntBE(0, 6) / 2 ** 48
-    },
-    uuid() {
-      leaf('uuid')
-      return uuidFrom(derived(`uuid:${++counts.uuid}`, 16))
-    },
-    async run(calls) {
-      leaf('run')
-      return host.nested(invocation, calls, `run:${++counts.run}`)
-    },
-    async call(other, input) {
-      leaf('call')
-      const name = `run:${++counts.run}`
-      const [outcome] = await host.nested(invocation, [{ id: other.name, name: other.name, input }], name)
-      return outcome as never
-    },
-    progress(progress) {
-      if (over) return
-      host.pace?.progress()
-      live ??= liveOf(invocation, host)
-      live.progress(progress)
-    },
-    output(text, stream) {
-      if (over) return
-      host.pace?.progress()
-      live ??= liveOf(invocation, host)
-      live.output(text, stream ?? 'stdout')
-    },
-    get log() {
-      log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt })
-      return log
-    },
-    get attachments() {
-      attachments ??= attachmentsOf(invocation, leaf)
-      return attachments
-    },
-  }
-  return {
-    ctx,
-    abort: (reason) => stop(new DOMException(reason, 'AbortError')),
-    end() {
-      over = true
-      unwatch()
-      live?.end()
-    },
+  end(): void {
+    this.over = true
+    this.#live?.end()
   }
 }
 
-function uuidFrom(bytes: Buffer): string {
-  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80 // version 8: derived
-  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
-  const hex = bytes.toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+/** For prepare and reconcile, which have no attempt around them. Hears when the execution no longer counts. */
+export async function inContext<T>(invocation: Invocation, tool: Tool, host: CallHost, run: (ctx: ToolContext) => Promise<T>): Promise<T> {
+  const context = new Context(invocation, tool, host)
+  const unwatch = invocation.onStop((why) => 'over' in why && context.abort(why.over))
+  try {
+    return await run(context.ctx)
+  } finally {
+    unwatch()
+    context.end()
+  }
 }
 
-function callLogger(logger: Logger, about: Record<string, unknown>): Logger {
-  const at =
-    (level: keyof Logger) =>
-    (message: string, fields?: Record<string, unknown>): void =>
-      logger[level](message, { ...fields, ...about })
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-}
+/** Getters, so that what they give can be taken out of ctx and used alone. */
+class BodyContext implements ToolContext {
+  readonly tenant: string
+  readonly session: string
+  readonly principal: string | null
+  readonly batch: string
+  readonly callId: string
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly prepared: Json
+  readonly #context: Context
+  #made: Verbs | null = null
 
-function attachmentsOf(invocation: Invocation, leaf: (what: string) => void): Attachments {
-  const { tenant } = invocation.request.position
-  return {
-    create(data, { mediaType, name }): Attachment {
-      leaf('attachments.create')
-      const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
-      // Content-addressed: the same bytes of a tenant are one attachment, on a replay too.
-      const id = `att_${createHash('sha256').update(mediaType).update('\0').update(bytes).digest('base64url')}`
-      invocation.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
-      return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
-    },
-    async read(attachment) {
-      if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
-      const found = await invocation.attachment(attachment.ref.id)
-      if (!found) throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} is not in this tenant.`)
-      return found.data
-    },
+  constructor(context: Context, prepared: Json) {
+    const { invocation, tool } = context
+    const { position, principal } = invocation.request
+    this.tenant = position.tenant
+    this.session = position.session
+    this.principal = principal
+    this.batch = position.batch
+    this.callId = invocation.callId
+    this.attempt = invocation.attempt
+    this.maxAttempts = (tool.retry ?? defaultRetry).attempts
+    this.prepared = prepared
+    this.#context = context
+  }
+
+  get #verbs(): Verbs {
+    this.#made ??= verbsOf(this.#context)
+    return this.#made
+  }
+
+  get signal(): AbortSignal {
+    return this.#context.signal
+  }
+  get idempotencyKey(): string {
+    return this.#verbs.idempotencyKey()
+  }
+  get key(): ToolContext['key'] {
+    return this.#verbs.key
+  }
+  get step(): ToolContext['step'] {
+    return this.#verbs.step
+  }
+  get sleep(): ToolContext['sleep'] {
+    return this.#verbs.sleep
+  }
+  get later(): ToolContext['later'] {
+    return this.#verbs.later
+  }
+  get now(): ToolContext['now'] {
+    return this.#verbs.now
+  }
+  get random(): ToolContext['random'] {
+    return this.#verbs.random
+  }
+  get uuid(): ToolContext['uuid'] {
+    return this.#verbs.uuid
+  }
+  get run(): ToolContext['run'] {
+    return this.#verbs.run
+  }
+  get call(): ToolContext['call'] {
+    return this.#verbs.call
+  }
+  get progress(): ToolContext['progress'] {
+    return this.#verbs.progress
+  }
+  get output(): ToolContext['output'] {
+    return this.#verbs.output
+  }
+  get log(): ToolContext['log'] {
+    return this.#verbs.log
+  }
+  get attachments(): ToolContext['attachments'] {
+    return this.#verbs.attachments
   }
 }

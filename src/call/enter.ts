@@ -2,21 +2,19 @@
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
-import { frame } from '../kernel/id.ts'
-import type { CallPosition } from '../journal/call-state.ts'
+import type { Soon } from '../kernel/soon.ts'
+import type { Clock } from '../kernel/time.ts'
 import type { Json } from '../kernel/value.ts'
 import type { Tool } from '../tool/tool.ts'
 import { outcomeOfStop } from './attempt.ts'
 import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
 import type { CallHost } from './host.ts'
-import type { Slot } from './queue.ts'
+import type { Refused, Slot } from './queue.ts'
 import { settleThrown } from './settle.ts'
 
-export const batchOf = ({ tenant, session, batch }: CallPosition): string => frame(tenant, session, batch)
-
-export async function enterQueue(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<{ slot: Slot } | ToSettle> {
+/** At once, if it is free to run. */
+export function enterQueue(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<{ slot: Slot } | ToSettle> {
   const { request, options } = invocation
-  const { tenant, session } = request.position
   let key: string | null = null
   if (tool.concurrency.kind === 'keyed') {
     try {
@@ -26,47 +24,56 @@ export async function enterQueue(invocation: Invocation, tool: Tool, args: Json,
       return { settle: settleThrown(error, invocation, host) }
     }
   }
-  let ranOut: ClockName | null = null
-  const callOff: (() => void)[] = []
-  // Instants, not spans: whatever it waits for one after the other, the clock goes on.
-  const queueMs = clockMs('queue', options, tool.clocks)
-  const queueUntil = queueMs === undefined ? undefined : host.clock.now() + queueMs
-  const lateAt = tooLateAt(request.createdAt, options, tool.clocks)
-  const onStop = (stop: () => void): (() => void) => {
-    callOff.push(invocation.onStop(stop))
+  const { uid, position } = request
+  const entry = { uid, position, order: options.order ?? 0, tool, key, root: options.root ?? uid }
+  const patience = new Patience(invocation, tool, host)
+  const turn = host.queue.enter(entry, patience.onStop)
+  return turn instanceof Promise ? turn.then((given) => entered(given, patience)) : entered(turn, patience)
+}
+
+function entered(turn: Slot | Refused, patience: Patience): { slot: Slot } | ToSettle {
+  if (typeof turn === 'object') return { slot: turn }
+  if (turn !== 'stopped') return { settle: failure({ class: 'resource_limit', ...refusals[turn] }) }
+  const why = patience.invocation.stopped
+  if (why && 'over' in why) throw why.over
+  return outcomeOfStop(why ?? patience.ranOut ?? 'queue', false)
+}
+
+/** How long a call waits for its turn. */
+class Patience {
+  readonly invocation: Invocation
+  ranOut: ClockName | null = null
+  readonly #clock: Clock
+  /** Instants, not spans: whatever it waits for one after the other, the clock goes on. */
+  readonly #queueUntil: number | undefined
+  readonly #lateAt: number | undefined
+
+  constructor(invocation: Invocation, tool: Tool, { clock }: CallHost) {
+    const { options, request } = invocation
+    this.invocation = invocation
+    this.#clock = clock
+    const queueMs = clockMs('queue', options, tool.clocks)
+    this.#queueUntil = queueMs === undefined ? undefined : clock.now() + queueMs
+    this.#lateAt = tooLateAt(request.createdAt, options, tool.clocks)
+  }
+
+  readonly onStop = (stop: () => void): (() => void) => {
+    const callOff = [this.invocation.onStop(stop)]
     const clock = (name: ClockName, until: number | undefined): void => {
       if (until === undefined) return
       callOff.push(
-        host.clock.timer(until - host.clock.now(), () => {
-          ranOut = name
+        this.#clock.timer(until - this.#clock.now(), () => {
+          this.ranOut = name
           stop()
         }),
       )
     }
-    clock('queue', queueUntil)
-    clock('total', lateAt)
+    clock('queue', this.#queueUntil)
+    clock('total', this.#lateAt)
     return () => {
-      for (const each of callOff.splice(0)) each()
+      for (const each of callOff) each()
     }
   }
-  const entry = {
-    uid: request.uid,
-    tenant,
-    session,
-    batch: batchOf(request.position),
-    order: options.order ?? 0,
-    tool,
-    key,
-    root: options.root ?? request.uid,
-  }
-  const turn = await host.queue.enter(entry, onStop)
-  if (typeof turn === 'object') return { slot: turn }
-  if (turn === 'stopped') {
-    const why = invocation.stopped
-    if (why && 'over' in why) throw why.over
-    return outcomeOfStop(why ?? (ranOut as ClockName | null) ?? 'queue', false)
-  }
-  return { settle: failure({ class: 'resource_limit', ...refusals[turn] }) }
 }
 
 const refusals = {

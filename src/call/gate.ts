@@ -36,6 +36,8 @@ class FairLine {
 }
 
 export interface Gate {
+  /** Somebody is on the way to it, waits, or is inside. Without any it may be forgotten. */
+  used(by: 1 | -1): void
   /** In at once, or not. */
   tryEnter(): boolean
   wait(waiter: Waiter): void
@@ -45,11 +47,20 @@ export interface Gate {
 /** At most so many inside. */
 export class CountGate implements Gate {
   readonly #capacity: number
+  readonly #unused: () => void
   readonly #line = new FairLine()
   #inside = 0
+  #users = 0
 
-  constructor(capacity: number) {
+  /** `unused` is told when nobody needs it any more: sessions of the past cost nothing. */
+  constructor(capacity: number, unused: () => void = () => {}) {
     this.#capacity = capacity
+    this.#unused = unused
+  }
+
+  used(by: 1 | -1): void {
+    this.#users += by
+    if (this.#users === 0) this.#unused()
   }
 
   tryEnter(): boolean {
@@ -67,10 +78,6 @@ export class CountGate implements Gate {
   leave(): void {
     this.#inside--
     this.#admit()
-  }
-
-  get empty(): boolean {
-    return this.#inside === 0 && this.#line.size === 0
   }
 
   #admit(): void {
@@ -108,6 +115,9 @@ export class RateGate implements Gate {
   }
 
   leave(): void {}
+
+  /** What happened in its window must not be forgotten. */
+  used(): void {}
 
   #take(): boolean {
     const now = this.#clock.monotonic()

@@ -4,6 +4,7 @@
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { BeforeVerdict, Hook, HookFacts } from './hook.ts'
 import type { CallHost } from './host.ts'
 
@@ -70,7 +71,11 @@ async function ask(hook: Hook, facts: HookFacts, host: CallHost): Promise<Decide
 }
 
 /** What becomes of the outcome. A hook that throws changes nothing: the body has run, and its outcome must not be lost. */
-export async function afterHooks(invocation: Invocation, input: Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
+export function afterHooks(invocation: Invocation, input: Json, outcome: Outcome, host: CallHost): Soon<Outcome> {
+  return host.hooks.some((hook) => hook.after) ? askAfter(invocation, input, outcome, host) : outcome
+}
+
+async function askAfter(invocation: Invocation, input: Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
   let replaced: Outcome | undefined
   for (const hook of host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!hook.after) continue

@@ -6,6 +6,7 @@ import type { Clock } from '../kernel/time.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Logger, NestedOutcome } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
+import type { Alarms } from './alarms.ts'
 import type { Hook } from './hook.ts'
 import type { Queue } from './queue.ts'
 import type { SessionUsage } from './usage.ts'
@@ -14,6 +15,7 @@ export interface CallHost {
   readonly tools: Toolset
   readonly clock: Clock
   readonly logger: Logger
+  readonly alarms: Alarms
   readonly queue: Queue
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]

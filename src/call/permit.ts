@@ -4,23 +4,23 @@
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
-import { decide } from '../policy/decide.ts'
+import { decide, type Decision } from '../policy/decide.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { CallHost } from './host.ts'
 
-export async function permit(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<ToSettle | null> {
+/** Null: it may run. At once, unless a policy function has to be waited for. */
+export function permit(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<ToSettle | null> {
   const { position, principal } = invocation.request
-  const facts = {
-    tenant: position.tenant,
-    session: position.session,
-    principal,
-    tool: { name: tool.name, id: tool.id, hints: tool.hints, remote: false, trusted: true },
-    args,
-  }
+  const about = { name: tool.name, id: tool.id, hints: tool.hints, remote: false, trusted: true }
+  const facts = { tenant: position.tenant, session: position.session, principal, tool: about, args }
   const report = (error: unknown): void =>
     host.logger.error('A policy function failed, so the call is denied', { callId: invocation.callId, error })
   const asked = decide(host.policies, facts, report)
-  const decision = asked instanceof Promise ? await asked : asked
+  return asked instanceof Promise ? asked.then((decision) => verdict(decision, invocation, host)) : verdict(asked, invocation, host)
+}
+
+function verdict(decision: Decision, invocation: Invocation, host: CallHost): ToSettle | null {
   if (decision.effect === 'deny') return refused('denied_by_policy', decision.reason)
   if (decision.effect === 'ask')
     return refused('approval_required', `${decision.reason} It was not run: this needs the approval of a person.`)

@@ -4,7 +4,9 @@
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { frame } from '../kernel/id.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { CallPosition } from '../journal/call-state.ts'
 import { checkLimit, checkRate, type Concurrency, type Rate } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
 import { CountGate, type Gate, Locks, RateGate, type Waiter } from './gate.ts'
@@ -24,9 +26,7 @@ export interface Limits {
 
 export interface Entry {
   readonly uid: string
-  readonly tenant: string
-  readonly session: string
-  readonly batch: string
+  readonly position: CallPosition
   readonly order: number
   readonly tool: Tool
   /** For keyed tools. */
@@ -38,19 +38,10 @@ export interface Entry {
 /** Why a call did not get its turn. */
 export type Refused = 'overloaded' | 'would_deadlock' | 'stopped'
 
-export interface Slot {
-  /** It waits for the outside: others may go. */
-  leave(): void
-  /** Back from the outside: limits and locks again, but not the order of its batch. */
-  enter(): Promise<void>
-  /** The attempt is over. Its turn in the batch is not: a retry follows in the same place. */
-  done(): void
-}
+type OnStop = (stop: () => void) => () => void
 
-interface Passage {
-  readonly name: string
-  readonly gate: Gate
-}
+const none: readonly never[] = []
+const batchOf = ({ tenant, session, batch }: CallPosition): string => frame(tenant, session, batch)
 
 const defaults = { perWorker: 256, perSession: 32, perTenant: Infinity, perTool: Infinity, waiting: 10_000 }
 
@@ -59,6 +50,9 @@ export class Queue {
   readonly #limits: Required<Omit<Limits, 'rate'>> & Pick<Limits, 'rate'>
   readonly #lines = new Map<string, Line>()
   readonly #gates = new Map<string, Gate>()
+  /** By tenant and session: looked up by every call, so no name is made of them. */
+  readonly #sessions = new Map<string, Map<string, CountGate>>()
+  readonly #worker: CountGate
   readonly #locks = new Locks()
   #waiting = 0
 
@@ -72,10 +66,12 @@ export class Queue {
     for (const name of ['perTool', 'perTenant'] as const) if (limits.rate?.[name]) checkRate(limits.rate[name], `rate.${name}`, wrong)
     this.#clock = clock
     this.#limits = { ...defaults, ...limits }
+    this.#worker = new CountGate(this.#limits.perWorker)
   }
 
   /** Says that a call is coming, before any of its batch starts. Batches of parallel calls alone need no line. */
-  expect(batch: string, order: number, kind: Concurrency['kind'], strict = false): void {
+  expect(of: CallPosition, order: number, kind: Concurrency['kind'], strict = false): void {
+    const batch = batchOf(of)
     let line = this.#lines.get(batch)
     if (!line) this.#lines.set(batch, (line = new Line()))
     if (strict) line.strict = true
@@ -83,126 +79,108 @@ export class Queue {
   }
 
   /** Its pipeline is through. In a strict line whoever gathers the outcomes lets it go, once it knows that the batch goes on. */
-  through(batch: string, order: number): void {
-    if (!this.#lines.get(batch)?.strict) this.left(batch, order)
+  through(of: CallPosition, order: number): void {
+    if (!this.#line(of)?.strict) this.left(of, order)
   }
 
   /** The call has left the order of its batch: it is over, or waits for the outside, or was never to come. */
-  left(batch: string, order: number): void {
-    const line = this.#lines.get(batch)
+  left(of: CallPosition, order: number): void {
+    const line = this.#line(of)
     if (!line) return
     line.left(order)
-    if (line.done) this.#lines.delete(batch)
+    if (line.done) this.#lines.delete(batchOf(of))
   }
 
   /** Waits for its turn. `onStop` tells it when it is no longer wanted. */
-  async enter(entry: Entry, onStop: (stop: () => void) => () => void): Promise<Slot | Refused> {
-    const turn = this.#turn(entry, onStop)
-    const refused = turn instanceof Promise ? await turn : turn
-    if (refused) return refused
-    const taken = this.#take(entry, onStop)
-    const held = taken instanceof Promise ? await taken : taken
-    if (typeof held === 'string') return held
-    let release: (() => void) | null = held
-    let leftLine = false
-    return {
-      leave: () => {
-        if (!leftLine) this.left(entry.batch, entry.order)
-        leftLine = true
-        release?.()
-        release = null
-      },
-      enter: async () => {
-        if (release) return
-        const again = await this.#take(entry, () => () => {})
-        // Overload does not apply to those already admitted; a lock it held may have become a circle, which then fails the wait.
-        if (typeof again === 'string') throw new PawlError('would_deadlock', `The call is ${entry.uid}.`)
-        release = again
-      },
-      done: () => {
-        release?.()
-        release = null
-      },
-    }
+  enter(entry: Entry, onStop: OnStop): Soon<Slot | Refused> {
+    const line = this.#line(entry.position)
+    if (line && !line.mayRun(entry.order)) return this.#enterInTurn(entry, line, onStop)
+    return this.#slot(entry, onStop)
   }
 
-  /** Its turn in the batch. Null when it has come. */
-  #turn({ batch, order }: Entry, onStop: (stop: () => void) => () => void): Refused | null | Promise<Refused | null> {
-    const line = this.#lines.get(batch)
-    if (!line || line.mayRun(order)) return null
-    return (async () => {
-      while (!line.mayRun(order)) {
-        const stopped = await this.#waitFor('', onStop, (waiter) => line.wait(order, waiter.wake))
-        if (stopped) return stopped
+  async #enterInTurn(entry: Entry, line: Line, onStop: OnStop): Promise<Slot | Refused> {
+    while (!line.mayRun(entry.order)) {
+      const stopped = await this.#waitFor('', onStop, (waiter) => line.wait(entry.order, waiter.wake))
+      if (stopped) return stopped
+    }
+    return this.#slot(entry, onStop)
+  }
+
+  #slot(entry: Entry, onStop: OnStop): Soon<Slot | Refused> {
+    const slot = new Slot(this, entry)
+    const refused = this.take(slot, onStop)
+    if (refused instanceof Promise) return refused.then((why) => why ?? slot)
+    return refused ?? slot
+  }
+
+  /** Locks and limits, in their fixed order. Null when the slot has them all. */
+  take(slot: Slot, onStop: OnStop): Soon<Refused | null> {
+    const { entry } = slot
+    slot.locks = this.#locksOf(entry)
+    slot.gates = entry.root === entry.uid ? this.#gatesOf(entry) : none
+    for (const gate of slot.gates) gate.used(1)
+    if (this.#go(slot)) return null
+    if (this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, onStop)
+    this.release(slot)
+    return 'overloaded'
+  }
+
+  /** Goes on as far as it can without waiting. */
+  #go(slot: Slot): boolean {
+    const { entry, locks, gates } = slot
+    for (; slot.taken < locks.length + gates.length; slot.taken++) {
+      const name = locks[slot.taken]
+      if (name === undefined) {
+        if (!gates[slot.taken - locks.length]?.tryEnter()) return false
+      } else {
+        if (!this.#locks.tryTake(name, entry.root)) return false
+        this.#line(entry.position)?.asked(entry.order)
       }
-      return null
-    })()
+    }
+    return true
   }
 
-  /** Locks and limits, in their fixed order. What it gives back releases them. */
-  #take(entry: Entry, onStop: (stop: () => void) => () => void): (() => void) | Refused | Promise<(() => void) | Refused> {
-    const locks = this.#locksOf(entry)
-    const gates = entry.root === entry.uid ? this.#gatesOf(entry) : []
-    const line = this.#lines.get(entry.batch)
-    const held: (() => void)[] = []
-    const releaseAll = (): void => {
-      for (const release of held.splice(0).toReversed()) release()
-    }
-    let next = 0
-    /** Goes on as far as it can without waiting. */
-    const go = (): boolean => {
-      for (; next < locks.length + gates.length; next++) {
-        const name = locks[next]
-        if (name !== undefined) {
-          if (!this.#locks.tryTake(name, entry.root)) return false
-          held.push(() => this.#locks.release(name))
-          line?.asked(entry.order)
-        } else {
-          const passage = gates[next - locks.length] as Passage
-          if (!passage.gate.tryEnter()) return false
-          held.push(() => this.#pass(passage))
-        }
+  async #takeInTurn(slot: Slot, onStop: OnStop): Promise<Refused | null> {
+    const { entry, locks, gates } = slot
+    do {
+      const name = locks[slot.taken]
+      if (name !== undefined && this.#locks.wouldDeadlock(name, entry.root)) {
+        this.release(slot)
+        return 'would_deadlock'
       }
-      return true
-    }
-    if (go()) return releaseAll
-    if (this.#waiting >= this.#limits.waiting) {
-      releaseAll()
-      return 'overloaded'
-    }
-    return (async () => {
-      do {
-        const name = locks[next]
-        if (name !== undefined && this.#locks.wouldDeadlock(name, entry.root)) {
-          releaseAll()
-          return 'would_deadlock'
-        }
-        const stopped = await this.#waitFor(entry.tenant, onStop, (waiter) => {
-          if (name === undefined) return (gates[next - locks.length] as Passage).gate.wait(waiter)
-          this.#locks.wait(name, entry.root, waiter)
-          line?.asked(entry.order)
-        })
-        if (stopped) {
-          if (name !== undefined) this.#locks.forget(name, entry.root)
-          releaseAll()
-          return stopped
-        }
-        const passage = gates[next - locks.length]
-        held.push(name === undefined ? () => this.#pass(passage as Passage) : () => this.#locks.release(name))
-        next++
-      } while (!go())
-      return releaseAll
-    })()
+      const stopped = await this.#waitFor(entry.position.tenant, onStop, (waiter) => {
+        if (name === undefined) return gates[slot.taken - locks.length]?.wait(waiter)
+        this.#locks.wait(name, entry.root, waiter)
+        this.#line(entry.position)?.asked(entry.order)
+      })
+      if (stopped) {
+        if (name !== undefined) this.#locks.forget(name, entry.root)
+        this.release(slot)
+        return stopped
+      }
+      slot.taken++
+    } while (!this.#go(slot))
+    return null
   }
 
-  /** Out again. A gate nobody uses is forgotten, so that sessions of the past cost nothing. */
-  #pass({ name, gate }: Passage): void {
-    gate.leave()
-    if (gate instanceof CountGate && gate.empty) this.#gates.delete(name)
+  /** Gives back what the slot has, in the opposite order. */
+  release(slot: Slot): void {
+    const { locks, gates } = slot
+    while (slot.taken > 0) {
+      const name = locks[--slot.taken]
+      if (name === undefined) gates[slot.taken - locks.length]?.leave()
+      else this.#locks.release(name)
+    }
+    slot.gates = none
+    for (const gate of gates) gate.used(-1)
+  }
+
+  #line(of: CallPosition): Line | undefined {
+    return this.#lines.size === 0 ? undefined : this.#lines.get(batchOf(of))
   }
 
   /** Waits to be woken or stopped. Woken and stopped at once counts as woken: the place was handed over and is given back by the caller. */
-  #waitFor(tenant: string, onStop: (stop: () => void) => () => void, join: (waiter: Waiter) => void): Promise<Refused | null> {
+  #waitFor(tenant: string, onStop: OnStop, join: (waiter: Waiter) => void): Promise<Refused | null> {
     this.#waiting++
     return new Promise<Refused | null>((resolve) => {
       let forget = (): void => {}
@@ -225,31 +203,34 @@ export class Queue {
         waiter.gone = true
         finish('stopped')
       })
-      join(waiter)
+      if (waiter.gone) forget()
+      else join(waiter)
     })
   }
 
-  #locksOf({ tenant, session, tool, key }: Entry): string[] {
+  #locksOf({ position: { tenant, session }, tool, key }: Entry): readonly string[] {
     if (tool.concurrency.kind === 'exclusive') return [frame('exclusive', tenant, session)]
-    return key === null ? [] : [frame('key', tenant, key)]
+    return key === null ? none : [frame('key', tenant, key)]
   }
 
-  #gatesOf({ tenant, session, tool }: Entry): Passage[] {
-    const { perWorker, perSession, perTenant, perTool, rate } = this.#limits
-    const gates: Passage[] = []
+  #gatesOf({ position: { tenant, session }, tool }: Entry): Gate[] {
+    const { perSession, perTenant, perTool, rate } = this.#limits
+    const gates: Gate[] = []
     const count = (name: string, capacity: number): void => {
-      if (capacity !== Infinity) gates.push({ name, gate: this.#gate(name, () => new CountGate(capacity)) })
+      gates.push(this.#gate(name, () => new CountGate(capacity, () => this.#gates.delete(name))))
     }
-    const rated = (name: string, limit: Rate | undefined): void => {
-      if (limit) gates.push({ name, gate: this.#gate(name, () => new RateGate(this.#clock, limit.count, milliseconds(limit.per, 'rate'))) })
+    const rated = (name: string, limit: Rate): void => {
+      gates.push(this.#gate(name, () => new RateGate(this.#clock, limit.count, milliseconds(limit.per, 'rate'))))
     }
     // Rates first: who waits for the clock must not sit on a place that others could use.
-    rated(frame('tool rate', tool.id), tool.limits.rate ?? rate?.perTool)
-    rated(frame('tenant rate', tenant), rate?.perTenant)
-    count(frame('tool', tool.id), tool.limits.concurrent ?? perTool)
-    count(frame('session', tenant, session), perSession)
-    count(frame('tenant', tenant), perTenant)
-    count('worker', perWorker)
+    const toolRate = tool.limits.rate ?? rate?.perTool
+    if (toolRate) rated(frame('tool rate', tool.id), toolRate)
+    if (rate?.perTenant) rated(frame('tenant rate', tenant), rate.perTenant)
+    const toolLimit = tool.limits.concurrent ?? perTool
+    if (toolLimit !== Infinity) count(frame('tool', tool.id), toolLimit)
+    if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
+    if (perTenant !== Infinity) count(frame('tenant', tenant), perTenant)
+    gates.push(this.#worker)
     return gates
   }
 
@@ -257,5 +238,59 @@ export class Queue {
     let gate = this.#gates.get(name)
     if (!gate) this.#gates.set(name, (gate = make()))
     return gate
+  }
+
+  #sessionGate(tenant: string, session: string): Gate {
+    let sessions = this.#sessions.get(tenant)
+    if (!sessions) this.#sessions.set(tenant, (sessions = new Map()))
+    let gate = sessions.get(session)
+    if (!gate) {
+      const own = sessions
+      gate = new CountGate(this.#limits.perSession, () => {
+        own.delete(session)
+        if (own.size === 0) this.#sessions.delete(tenant)
+      })
+      sessions.set(session, gate)
+    }
+    return gate
+  }
+}
+
+/** A call's place among those that run. */
+export class Slot {
+  readonly entry: Entry
+  /** What it passes, in this order, and how much of it it has. */
+  locks: readonly string[] = none
+  gates: readonly Gate[] = none
+  taken = 0
+  readonly #queue: Queue
+  #leftLine = false
+  #inside = true
+
+  constructor(queue: Queue, entry: Entry) {
+    this.#queue = queue
+    this.entry = entry
+  }
+
+  /** It waits for the outside: others may go. */
+  leave(): void {
+    const { position, order } = this.entry
+    if (!this.#leftLine) this.#queue.left(position, order)
+    this.#leftLine = true
+    this.done()
+  }
+
+  /** Back from the outside: limits and locks again, but not the order of its batch. */
+  async enter(): Promise<void> {
+    if (this.#inside) return
+    this.#inside = true
+    // Overload does not apply to those already admitted; a lock it held may have become a circle, which then fails the wait.
+    if (await this.#queue.take(this, () => () => {})) throw new PawlError('would_deadlock', `The call is ${this.entry.uid}.`)
+  }
+
+  /** The attempt is over. Its turn in the batch is not: a retry follows in the same place. */
+  done(): void {
+    this.#queue.release(this)
+    this.#inside = false
   }
 }

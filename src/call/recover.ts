@@ -4,9 +4,10 @@ import type { Driven, Invocation } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
 import { failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
+import type { Soon } from '../kernel/soon.ts'
 import { type OnCrash, onCrashOf } from '../tool/hints.ts'
 import type { Finding, Tool } from '../tool/tool.ts'
-import { contextOf } from './context.ts'
+import { inContext } from './context.ts'
 import type { CallHost } from './host.ts'
 import { settleThrown } from './settle.ts'
 
@@ -20,8 +21,9 @@ export function moveAfter(interrupted: Interruption | null, onCrash: OnCrash, ca
 }
 
 /** Null when the body is to run (first or again); else how the call ends without it. */
-export async function afterInterruption(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<Driven | null> {
+export function afterInterruption(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<Driven | null> {
   const { interrupted } = invocation
+  if (!interrupted) return null
   // The stricter of what the tool was and what it is wins (CALL-7).
   const onCrash = invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool)
   switch (moveAfter(interrupted, onCrash, tool.reconcile !== undefined)) {
@@ -29,17 +31,16 @@ export async function afterInterruption(invocation: Invocation, tool: Tool, args
     case 'rerun':
       return null
     case 'unknown':
-      return { settle: unknownOutcome(interrupted as Interruption) }
+      return { settle: unknownOutcome(interrupted) }
     case 'reconcile':
       return reconcile(invocation, tool, args, host)
   }
 }
 
 async function reconcile(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<Driven | null> {
-  const context = contextOf(invocation, tool, host)
   try {
     const look = tool.reconcile as (input: Json, ctx: unknown) => Finding<unknown> | Promise<Finding<unknown>>
-    const finding = await look(args, context.ctx)
+    const finding = await inContext(invocation, tool, host, async (ctx) => look(args, ctx))
     if (finding === undefined || finding === null) return { settle: unknownOutcome(invocation.interrupted as Interruption) }
     if ('rerun' in finding) return null
     if ('value' in finding) return { settle: { status: 'success', value: (finding.value ?? null) as Json } }
@@ -48,8 +49,6 @@ async function reconcile(invocation: Invocation, tool: Tool, args: Json, host: C
     const settled = settleThrown(error, invocation, host)
     // It could not find out: then nobody knows. Only what it declares with fail() is a finding.
     return { settle: error instanceof ToolFailure ? settled : unknownOutcome(invocation.interrupted as Interruption) }
-  } finally {
-    context.end()
   }
 }
 

@@ -13,6 +13,7 @@
 import type { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution } from '../journal/call-state.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 
 export interface StepSpec {
@@ -67,13 +68,14 @@ export interface Invocation {
   /** Hears of it, at once if it has happened. What it gives back stops listening. */
   onStop(listener: (why: Stop) => void): () => void
 
-  /** Records the accepted arguments and terms, once; gives back the recorded arguments, which are what the body sees. */
-  accept(args: string, terms: CallTerms): Promise<string>
+  /** Records the accepted arguments and terms (CallTerms as JSON), once; gives back the recorded arguments, which the body sees. */
+  accept(args: string, terms: string): Soon<string>
   /**
    * Records that an execution of the body begins, then runs it, with no gap between the last look at the lease and the first
-   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so.
+   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so. Gives what the body
+   * gave, or throws what it threw: at once if there was nothing to wait for.
    */
-  begin<T>(how: { durable: boolean }, body: () => T): Promise<Awaited<T>>
+  begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>>
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
   run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
@@ -87,7 +89,7 @@ export interface Invocation {
   /** Records that the attempt ended and the next one follows at an instant; resolves then, or as soon as the invocation is stopped. */
   again(delayMs: number, code: string): Promise<void>
   /** Waits out what is left of a recorded delay, after a recovery. */
-  delayed(): Promise<void>
+  delayed(): Soon<void>
   /** Keeps what an attempt that was given up returned in the end. */
   late(attempt: number, end: StepEnd): Promise<void>
   /** Bytes that every execution of this invocation gets again, and nobody can guess: HMAC of the host's secret. */
@@ -99,7 +101,11 @@ export interface Invocation {
 
 /** The pipeline's answer: the outcome to settle with, or the wait to park on. */
 export type Driven = ToSettle | { readonly park: Wait }
-export type ToSettle = { readonly settle: Outcome }
+export type ToSettle = {
+  readonly settle: Outcome
+  /** The recorded form of it, where it was made already. */
+  readonly text?: string
+}
 
 export type Drive = (invocation: Invocation) => Promise<Driven>
 
@@ -116,6 +122,8 @@ export interface Settled {
   readonly request: CallRequest
   readonly attempts: number
   readonly outcome: Outcome
+  /** The recorded form of the outcome. */
+  readonly text: string
 }
 
 export type Started =
@@ -134,7 +142,7 @@ export type ResolveAnswer =
 
 export interface Engine {
   /** Starts the call at this position, or joins the one that is there. */
-  start(asked: Asked): Promise<Started>
+  start(asked: Asked): Soon<Started>
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
   /** Asks a call to stop. False if it is settled, or not on record. */
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>

@@ -86,6 +86,10 @@ export interface CallProgress {
   readonly settledAt: number | null
 }
 
+export function progressOf({ state, args, terms, attempt, startedAt, wait, outcome, settledAt }: CallProgress): CallProgress {
+  return { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
+}
+
 export interface CallRecord extends CallRequest, CallProgress {
   /** Grows with every acquisition: the token that every write of a holder is checked against. */
   readonly fence: number

@@ -41,8 +41,19 @@ export type EventRecord = NewEvent & {
   readonly seq: number
 }
 
-/** Builds the events of one call without repeating whose they are. */
-export const eventOf =
-  (about: { tenant: string; session: string; call: string }) =>
-  <T extends EventType>(type: T, at: number, body: EventBodies[T]): NewEvent =>
-    ({ type, ...about, at, body }) as NewEvent
+/** Whose events they are. */
+export interface EventSubject {
+  readonly tenant: string
+  readonly session: string
+  /** The uid of the call. */
+  readonly call: string
+}
+
+export function eventOf<T extends EventType>(
+  { tenant, session, call }: EventSubject,
+  type: T,
+  at: number,
+  body: EventBodies[T],
+): NewEvent {
+  return { type, tenant, session, call, at, body } as NewEvent
+}

@@ -64,8 +64,38 @@ const tag = '$pawl'
 
 /** The recorded form of a value, as JSON text. `undefined` records as null. Throws value_invalid, naming the path. */
 export function encode(value: unknown): string {
+  if (isPlain(value, 0)) {
+    const text = JSON.stringify(value)
+    // What a getter said at the second look may be anything: such text is made again, from a copy that was checked.
+    if (!text.includes(tagText) && !text.includes(escapedSurrogate)) return text
+  }
   return JSON.stringify(toWire(value, '', 0, []) ?? null)
 }
+
+const tagText = `"${tag}"`
+/** How JSON.stringify writes half a character. */
+const escapedSurrogate = String.raw`\ud`
+
+/** Whether JSON.stringify makes the recorded form of it as it stands: data without methods, tags, attachments or numbers JSON lacks. */
+function isPlain(value: unknown, depth: number): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  // Too deep for the stack or a cycle: the long way says where.
+  if (typeof value !== 'object' || depth >= plainDepth) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Array.prototype && Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) if (!isPlain(value[index], depth + 1)) return false
+    return !('toJSON' in value)
+  }
+  if (prototype !== Object.prototype || 'toJSON' in value) return false
+  for (const key in value) {
+    const inner = (value as Record<string, unknown>)[key]
+    if (inner !== undefined && !isPlain(inner, depth + 1)) return false
+  }
+  return true
+}
+
+const plainDepth = 64
 
 const texts = new WeakMap<object, string>()
 
@@ -88,7 +118,7 @@ export function remember<T extends object>(value: T, text: string): T {
 export function decode(text: string): Json {
   const parsed = JSON.parse(text) as Json
   // Almost no value holds a tag: those are exactly what JSON.parse made of them.
-  return text.includes(`"${tag}"`) ? fromWire(parsed) : parsed
+  return text.includes(tagText) ? fromWire(parsed) : parsed
 }
 
 /** The value as its recorded form gives it back, for checks that must see what everyone else will see. */

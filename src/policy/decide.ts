@@ -61,6 +61,7 @@ export type Report = (error: unknown, layer: number | undefined) => void
 
 /** Answers at once if nothing asynchronous was asked. Never throws, never rejects. */
 export function decide(policies: readonly Policy[], question: Question, report?: Report): Decision | Promise<Decision> {
+  if (policies.length === 0 && question.tool.approval === undefined) return defaultDecision(policies, question.tool)
   const evaluate = (): Decision | Promise<Decision> => {
     const rules = ruleVotes(policies, question)
     // A deny stands whatever the functions say, so they are not bothered.

@@ -3,7 +3,6 @@
 
 import { hash } from 'node:crypto'
 import { readArguments } from '../call/arguments.ts'
-import { batchOf } from '../call/enter.ts'
 import { checkBudget, defaultBudget, fit, type OutputBudget } from '../call/fit.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Asked, Engine, Invocation, Settled } from '../engine/engine.ts'
@@ -100,7 +99,7 @@ export class Batches {
     }))
     for (const { record, order } of orders.toSorted((a, b) => a.order - b.order)) {
       const tool = this.#tools.get(record.tool)
-      if (tool && record.wait === null) this.#queue.expect(batchOf(record.position), order, tool.concurrency.kind)
+      if (tool && record.wait === null) this.#queue.expect(record.position, order, tool.concurrency.kind)
     }
   }
 
@@ -109,7 +108,7 @@ export class Batches {
     const kinds = asks.map(({ asked }) => this.#tools.get(asked.tool)?.concurrency.kind ?? 'parallel')
     if (asks.length === 1 || kinds.every((kind) => kind === 'parallel')) return
     for (const [index, { asked, order }] of asks.entries())
-      this.#queue.expect(batchOf(asked.position), order, kinds[index] ?? 'parallel', strict)
+      this.#queue.expect(asked.position, order, kinds[index] ?? 'parallel', strict)
   }
 
   async #one({ call, asked, order }: { call: CallAsk; asked: Asked; order: number }, batch: Batch, how: How): Promise<CallOutcome> {
@@ -130,7 +129,7 @@ export class Batches {
         batch.left(started.uid)
       }
     } finally {
-      this.#queue.left(batchOf(asked.position), order)
+      this.#queue.left(asked.position, order)
     }
   }
 

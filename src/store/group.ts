@@ -7,19 +7,17 @@
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { CallState } from '../journal/call-state.ts'
-import type { Change, CommitOptions, Committed, Hint } from './store.ts'
+import type { Change, Committed, Hint, Written } from './store.ts'
 
 interface Entry {
   readonly change: Change
-  readonly resolve: (committed: Committed) => void
-  readonly reject: (error: unknown) => void
+  readonly heard: (answer: Written) => void
 }
 
 /**
- * The answer for one change of a group; `failed` means this one alone broke, and nothing of it is on record. A writer that cannot
- * know whether anything is on record (a connection lost during the commit) throws instead: then all of the group are unavailable.
+ * Makes all changes durable in one transaction and answers for each: `failed` means that one alone broke. A writer that cannot know
+ * whether anything is on record (a connection lost during the commit) throws instead: then all of the group are unavailable.
  */
-export type Written = Committed | { readonly failed: unknown }
 export type Write = (changes: readonly Change[]) => Written[] | Promise<Written[]>
 
 /** How long a riding change may wait for company. */
@@ -37,19 +35,27 @@ export class GroupCommit {
   readonly #write: Write
   readonly #clock: Clock
 
-  /** `write` makes all changes durable in one transaction and answers for each. */
   constructor(clock: Clock, write: Write) {
     this.#clock = clock
     this.#write = write
   }
 
-  commit(change: Change, options: CommitOptions = {}): Promise<Committed> {
-    if (this.#closed) return Promise.reject(new PawlError('store_unavailable', 'It was closed.'))
+  commit(change: Change): Promise<Committed> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ change, resolve, reject })
-      if (!options.ride) this.#schedule()
-      else this.#callOffLinger ??= this.#clock.timer(lingerMs, () => this.#schedule())
+      this.#add(change, (answer) => ('failed' in answer ? reject(unavailable(answer.failed)) : resolve(answer)), false)
     })
+  }
+
+  /** Nobody waits for it, so it costs no promise. */
+  ride(change: Change, heard: (answer: Written) => void): void {
+    this.#add(change, heard, true)
+  }
+
+  #add(change: Change, heard: (answer: Written) => void, rides: boolean): void {
+    if (this.#closed) return heard({ failed: new PawlError('store_unavailable', 'It was closed.') })
+    this.#queue.push({ change, heard })
+    if (!rides) this.#schedule()
+    else this.#callOffLinger ??= this.#clock.timer(lingerMs, () => this.#schedule())
   }
 
   onHint(listener: (hint: Hint) => void): () => void {
@@ -91,22 +97,21 @@ export class GroupCommit {
     this.#queue = []
     this.#callOffLinger?.()
     this.#callOffLinger = null
-    let wakes = false
+    let results: Written[]
     try {
       const written = this.#write(entries.map((entry) => entry.change))
-      const results = written instanceof Promise ? await written : written
-      for (const [index, entry] of entries.entries()) {
-        const result = results[index] as Written
-        if ('failed' in result) {
-          entry.reject(unavailable(result.failed))
-          continue
-        }
-        if (result.ok && mayWake(entry.change)) wakes = true
-        entry.resolve(result)
-      }
+      results = written instanceof Promise ? await written : written
     } catch (cause) {
-      for (const entry of entries) entry.reject(unavailable(cause))
+      const failed = unavailable(cause)
+      for (const { heard } of entries) heard({ failed })
       return
+    }
+    let wakes = false
+    for (let index = 0; index < entries.length; index++) {
+      const { change, heard } = entries[index] as Entry
+      const result = results[index] as Written
+      if ('ok' in result && result.ok && mayWake(change)) wakes = true
+      heard(result)
     }
     this.hint({ wakes: wakes || this.shared, outside: this.shared })
   }

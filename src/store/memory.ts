@@ -4,26 +4,38 @@
 import { randomBytes } from 'node:crypto'
 import { frame } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
-import type { EventRecord } from '../journal/event.ts'
+import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
+import type { EventRecord, NewEvent } from '../journal/event.ts'
+import { Places } from '../journal/places.ts'
 import { GroupCommit } from './group.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from './store.ts'
 
-const at = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
+/** A call, and what moves about it apart: a write replaces a pointer. */
+interface Row {
+  readonly inserted: CallRecord
+  progress: CallProgress
+  fence: number
+  owner: string | null
+}
+
+const recordOf = (row: Row | undefined): CallRecord | undefined =>
+  row && { ...row.inserted, ...row.progress, fence: row.fence, owner: row.owner }
+const none: readonly never[] = []
+const done: Committed = { ok: true }
 const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachment, data: Uint8Array.from(attachment.data) })
 
 export function memoryStore(options: { clock: Clock }): Store {
   const { clock } = options
-  const calls = new Map<string, CallRecord>()
-  const positions = new Map<string, string>()
+  const calls = new Map<string, Row>()
+  const positions = new Places<Row>()
   const steps = new Map<string, Map<string, StepRecord>>()
   const waits = new Map<string, WaitRecord>()
   const keys = new Map<string, string>()
   const waitsOf = new Map<string, string[]>()
   const open = new Set<string>()
   const attachments = new Map<string, AttachmentRecord>()
-  const events: EventRecord[] = []
-  const sequences = new Map<string, number>()
+  const events: { readonly event: NewEvent; readonly seq: number }[] = []
+  const sequences = new Map<string, Map<string, number>>()
   const workers = new Map<string, number>()
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
@@ -31,10 +43,10 @@ export function memoryStore(options: { clock: Clock }): Store {
   const holdsTrue = (guard: Guard): boolean => {
     switch (guard.kind) {
       case 'absent':
-        return !positions.has(at(guard.position))
+        return positions.get(guard.position) === undefined
       case 'holds': {
         const call = calls.get(guard.call)
-        return call !== undefined && call.fence === guard.fence && call.state !== 'settled'
+        return call !== undefined && call.fence === guard.fence && call.progress.state !== 'settled'
       }
       case 'held':
         return calls.get(guard.call)?.fence === guard.fence
@@ -44,22 +56,24 @@ export function memoryStore(options: { clock: Clock }): Store {
   }
 
   const apply = (change: Change): Committed => {
-    const refused = change.guards.find((guard) => !holdsTrue(guard))
-    if (refused) return { ok: false, refused }
+    for (const guard of change.guards) if (!holdsTrue(guard)) return { ok: false, refused: guard }
     if (change.insertCall) {
-      calls.set(change.insertCall.uid, change.insertCall)
-      positions.set(at(change.insertCall.position), change.insertCall.uid)
+      const { insertCall: inserted } = change
+      const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
+      calls.set(inserted.uid, row)
+      positions.set(inserted.position, row)
     }
     if (change.updateCall) {
       const { uid, progress, release } = change.updateCall
-      const call = calls.get(uid) as CallRecord
-      calls.set(uid, { ...call, ...progress, owner: release ? null : call.owner })
+      const row = calls.get(uid) as Row
+      row.progress = progress
+      if (release) row.owner = null
     }
-    for (const step of change.steps ?? []) {
+    for (const step of change.steps ?? none) {
       const own = steps.get(step.call) ?? new Map<string, StepRecord>()
       steps.set(step.call, own.set(step.key, step))
     }
-    for (const wait of change.insertWaits ?? []) {
+    for (const wait of change.insertWaits ?? none) {
       waits.set(wait.id, wait)
       keys.set(wait.keyHash, wait.id)
       waitsOf.set(wait.call, [...(waitsOf.get(wait.call) ?? []), wait.id])
@@ -71,20 +85,21 @@ export function memoryStore(options: { clock: Clock }): Store {
       waits.set(id, { ...wait, resolution })
       open.delete(id)
       const call = calls.get(wait.call)
-      if (call?.state === 'parked' && call.wait === id) calls.set(call.uid, { ...call, state: 'queued' })
+      if (call?.progress.state === 'parked' && call.progress.wait === id) call.progress = { ...call.progress, state: 'queued' }
     }
-    for (const each of change.attachments ?? []) {
+    for (const each of change.attachments ?? none) {
       const id = frame(each.tenant, each.id)
       // A copy: the caller's buffer may be used again, ours is the record.
       if (!attachments.has(id)) attachments.set(id, copyOf(each))
     }
     for (const event of change.events) {
-      const session = frame(event.tenant, event.session)
-      const seq = (sequences.get(session) ?? 0) + 1
-      sequences.set(session, seq)
-      events.push({ ...event, position: events.length + 1, seq })
+      let last = sequences.get(event.tenant)
+      if (!last) sequences.set(event.tenant, (last = new Map()))
+      const seq = (last.get(event.session) ?? 0) + 1
+      last.set(event.session, seq)
+      events.push({ event, seq })
     }
-    return { ok: true }
+    return done
   }
 
   const group = new GroupCommit(clock, (changes) => changes.map(apply))
@@ -94,9 +109,10 @@ export function memoryStore(options: { clock: Clock }): Store {
 
   return {
     kind: 'memory',
-    commit: (change, how) => group.commit(change, how),
-    callAt: (position) => calls.get(positions.get(at(position)) ?? ''),
-    call: (uid) => calls.get(uid),
+    commit: (change) => group.commit(change),
+    ride: (change, heard) => group.ride(change, heard),
+    callAt: (position) => recordOf(positions.get(position)),
+    call: (uid) => recordOf(calls.get(uid)),
     steps: (call) => [...(steps.get(call)?.values() ?? [])],
     waitsOf: (call) => (waitsOf.get(call) ?? []).map((id) => waits.get(id) as WaitRecord),
     wait: (id) => waits.get(id),
@@ -113,8 +129,8 @@ export function memoryStore(options: { clock: Clock }): Store {
     events: ({ after, limit, of }) => {
       const found: EventRecord[] = []
       for (let index = after; index < events.length && found.length < limit; index++) {
-        const event = events[index] as EventRecord
-        if (!of || (event.tenant === of.tenant && event.session === of.session)) found.push(event)
+        const { event, seq } = events[index] as (typeof events)[number]
+        if (!of || (event.tenant === of.tenant && event.session === of.session)) found.push({ ...event, position: index + 1, seq })
       }
       return found
     },
@@ -124,13 +140,14 @@ export function memoryStore(options: { clock: Clock }): Store {
     },
     claim: (worker, tools, limit) => {
       const claimed: CallRecord[] = []
-      for (const call of calls.values()) {
+      for (const row of calls.values()) {
         if (claimed.length >= limit) break
-        if (call.state === 'settled' || call.state === 'parked' || call.owner === worker || alive(call.owner) || !tools.includes(call.tool))
-          continue
-        const mine = { ...call, owner: worker, fence: call.fence + 1 }
-        calls.set(call.uid, mine)
-        claimed.push(mine)
+        const { state } = row.progress
+        if (state === 'settled' || state === 'parked' || row.owner === worker || alive(row.owner)) continue
+        if (!tools.includes(row.inserted.tool)) continue
+        row.owner = worker
+        row.fence++
+        claimed.push(recordOf(row) as CallRecord)
       }
       return claimed
     },

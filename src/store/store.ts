@@ -6,9 +6,7 @@
 
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
-
-/** Embedded stores answer at once; others promise to. */
-export type Soon<T> = T | Promise<T>
+import type { Soon } from '../kernel/soon.ts'
 
 /** What must be true at the moment of the write. Checked in the same transaction. */
 export type Guard =
@@ -42,10 +40,8 @@ export type Committed =
   /** Nothing of it is; this guard failed. */
   | { readonly ok: false; readonly refused: Guard }
 
-export interface CommitOptions {
-  /** Nobody waits for this one: it may linger a moment to share the sync of the next change. Order is kept. */
-  readonly ride?: boolean
-}
+/** Or it is not known, or this change alone broke and nothing of it is on record. */
+export type Written = Committed | { readonly failed: unknown }
 
 export interface AttachmentRecord {
   readonly id: string
@@ -74,7 +70,9 @@ export interface Store {
   readonly kind: string
 
   /** Resolves when the change is durable (or refused). Rejects with store_unavailable when that cannot be known. */
-  commit(change: Change, options?: CommitOptions): Promise<Committed>
+  commit(change: Change): Promise<Committed>
+  /** Nobody waits for this one: it may linger a moment to share the sync of the next change. Order is kept. */
+  ride(change: Change, heard: (answer: Written) => void): void
 
   callAt(position: CallPosition): Soon<CallRecord | undefined>
   call(uid: string): Soon<CallRecord | undefined>

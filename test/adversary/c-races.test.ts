@@ -12,10 +12,11 @@ function gated(store: Store): { store: Store; shut(): void; open(): void; waitin
   return {
     store: {
       ...store,
-      commit: (change, how) =>
+      commit: (change) =>
         shut
-          ? new Promise((resolve, reject) => queue.push(() => void store.commit(change, how).then(resolve, reject)))
-          : store.commit(change, how),
+          ? new Promise((resolve, reject) => queue.push(() => void store.commit(change).then(resolve, reject)))
+          : store.commit(change),
+      ride: (change, heard) => void (shut ? queue.push(() => store.ride(change, heard)) : store.ride(change, heard)),
     },
     shut: () => void (shut = true),
     open() {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pawl'
 import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Change, Store } from '../../src/store/store.ts'
+import type { Change, Store, Written } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 
 export const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} }
@@ -19,15 +19,23 @@ export function faulty(store: Store, faults: Faults): Store {
   const out: Record<string, unknown> = { ...store }
   for (const name of Object.keys(store)) {
     const method = (store as unknown as Record<string, unknown>)[name]
-    if (typeof method !== 'function' || name === 'commit') continue
+    if (typeof method !== 'function' || name === 'commit' || name === 'ride') continue
     out[name] = (...args: unknown[]) => {
       faults.on?.[name as keyof Store]?.()
       return (method as (...a: unknown[]) => unknown)(...args)
     }
   }
-  out.commit = async (change: Change, how: never) => {
+  out.commit = async (change: Change) => {
     faults.onCommit?.(change)
-    return store.commit(change, how)
+    return store.commit(change)
+  }
+  out.ride = (change: Change, heard: (answer: Written) => void) => {
+    try {
+      faults.onCommit?.(change)
+    } catch (failed) {
+      return queueMicrotask(() => heard({ failed }))
+    }
+    store.ride(change, heard)
   }
   return out as unknown as Store
 }

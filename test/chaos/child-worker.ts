@@ -133,11 +133,16 @@ function killing(store: Store): Store {
   const die = (): void => void process.kill(process.pid, 'SIGKILL')
   return {
     ...store,
-    commit: (change, how) => {
+    commit: (change) => {
       const mine = ++writes
       if (mine === write && when === 'before') die()
-      const committed = store.commit(change, how)
+      const committed = store.commit(change)
       return mine === write ? committed.then((result) => (die(), result)) : committed
+    },
+    ride: (change, heard) => {
+      const mine = ++writes
+      if (mine === write && when === 'before') die()
+      store.ride(change, (answer) => (mine === write ? die() : heard(answer)))
     },
   }
 }

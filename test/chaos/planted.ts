@@ -9,15 +9,20 @@ const without = (change: Change, kind: Guard['kind']): Change => ({
   guards: change.guards.filter((guard) => guard.kind !== kind),
 })
 
+/** Every write of the store, whether somebody waits for it or not. */
+const writing = (store: Store, change: (change: Change) => Change): Store => ({
+  ...store,
+  commit: (given) => store.commit(change(given)),
+  ride: (given, heard) => store.ride(change(given), heard),
+})
+
 export const plants: Readonly<Record<string, Break>> = {
   /** Writes of a holder are not checked against the fence. */
-  'no fence': (store) => ({ ...store, commit: (change, how) => store.commit(without(change, 'holds'), how) }),
+  'no fence': (store) => writing(store, (change) => without(change, 'holds')),
 
   /** The key of a step does not hold its call, so siblings meet. */
   'step key without its call': (store) => ({
-    ...store,
-    commit: (change, how) =>
-      store.commit(change.steps ? { ...change, steps: change.steps.map((step) => ({ ...step, call: '' })) } : change, how),
+    ...writing(store, (change) => (change.steps ? { ...change, steps: change.steps.map((step) => ({ ...step, call: '' })) } : change)),
     steps: () => store.steps(''),
   }),
 
@@ -28,13 +33,11 @@ export const plants: Readonly<Record<string, Break>> = {
       setTimeout(() => void store.commit(change).catch(() => {}), 4)
       return { ok: true }
     },
+    ride: (change) => void setTimeout(() => store.ride(change, () => {}), 4),
   }),
 
   /** The end of a step is not on record when its value is used. */
-  'step ends are not recorded': (store) => ({
-    ...store,
-    commit: (change, how) => store.commit({ ...change, steps: [] }, how),
-  }),
+  'step ends are not recorded': (store) => writing(store, (change) => ({ ...change, steps: [] })),
 }
 
 export const broken = (store: Store, plant: string | undefined): Store => (plant === undefined ? store : (plants[plant] as Break)(store))

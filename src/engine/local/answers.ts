@@ -48,11 +48,11 @@ export class Answers {
   async #write(wait: WaitRecord, resolution: Resolution): Promise<boolean> {
     const call = await this.#store.call(wait.call)
     if (!call) return false
-    const event = eventOf({ tenant: call.position.tenant, session: call.position.session, call: call.uid })
+    const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const committed = await this.#store.commit({
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: encodeResolution(resolution) },
-      events: [event('wait.resolved', this.#clock.now(), { wait: wait.id, by: kindOf(resolution) })],
+      events: [eventOf(subject, 'wait.resolved', this.#clock.now(), { wait: wait.id, by: kindOf(resolution) })],
     })
     if (committed.ok) this.#waiters.deliver(wait.id, await this.given(wait.id))
     return committed.ok

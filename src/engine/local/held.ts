@@ -2,20 +2,22 @@
 // refused, or the lease may have been lost, the execution stops counting.
 
 import { PawlError } from '../../kernel/errors.ts'
-import { type CallProgress, type CallRecord, checkMove } from '../../journal/call-state.ts'
-import { eventOf } from '../../journal/event.ts'
-import type { AttachmentRecord, Change, Committed } from '../../store/store.ts'
+import { type CallProgress, type CallRecord, checkMove, progressOf } from '../../journal/call-state.ts'
+import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
+import type { AttachmentRecord, Change, Committed, Written } from '../../store/store.ts'
 import type { Stop } from '../engine.ts'
 import type { Host } from './host.ts'
+
+const none: never[] = []
 
 export class HeldCall {
   readonly request: CallRecord
   readonly host: Host
-  readonly event: ReturnType<typeof eventOf>
   progress: CallProgress
-  attachments: AttachmentRecord[] = []
+  attachments: AttachmentRecord[] | null = null
   stopped: Stop | null = null
-  readonly #listeners = new Set<(why: Stop) => void>()
+  readonly #subject: EventSubject
+  #listeners: ((why: Stop) => void)[] = none
   /** The lapse of the lease after which this call was last seen to be ours. */
   #heldSince: number
 
@@ -23,15 +25,18 @@ export class HeldCall {
     this.host = host
     this.request = record
     this.#heldSince = host.lease.lapses
-    const { state, args, terms, attempt, startedAt, wait, outcome, settledAt } = record
-    this.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
-    this.event = eventOf({ tenant: record.position.tenant, session: record.position.session, call: record.uid })
+    this.progress = progressOf(record)
+    this.#subject = { tenant: record.position.tenant, session: record.position.session, call: record.uid }
+  }
+
+  event<T extends EventType>(type: T, at: number, body: EventBodies[T]): NewEvent {
+    return eventOf(this.#subject, type, at, body)
   }
 
   onStop(listener: (why: Stop) => void): () => void {
     if (this.stopped) listener(this.stopped)
-    else this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    else this.#listeners = [...this.#listeners, listener]
+    return () => void (this.#listeners = this.#listeners.filter((each) => each !== listener))
   }
 
   /** This execution no longer counts: it records nothing more. Stronger than a cancel that came before. */
@@ -48,9 +53,9 @@ export class HeldCall {
     return true
   }
 
-  move(to: Partial<CallProgress> & Pick<CallProgress, 'state'>): void {
+  move(to: CallProgress): void {
     checkMove(this.progress.state, to.state)
-    this.progress = { ...this.progress, ...to }
+    this.progress = to
   }
 
   update(release = false): NonNullable<Change['updateCall']> {
@@ -60,9 +65,11 @@ export class HeldCall {
   /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
   held(change: Omit<Change, 'guards'>): Change {
     const { uid, fence } = this.request
+    const guards = [{ kind: 'holds', call: uid, fence }] as const
     const { attachments } = this
-    this.attachments = []
-    return { guards: [{ kind: 'holds', call: uid, fence }], ...change, ...(attachments.length > 0 ? { attachments } : {}) }
+    if (!attachments) return { guards, ...change }
+    this.attachments = null
+    return { guards, ...change, attachments }
   }
 
   check(): void {
@@ -79,12 +86,12 @@ export class HeldCall {
   /** Durable no later than what follows it. */
   ride(change: Change): void {
     this.check()
-    this.host.store.commit(change, { ride: true }).then(
-      (committed) => {
-        if (!committed.ok) this.end(new PawlError('lease_lost'))
-      },
-      (error: unknown) => this.end(lostStore(error)),
-    )
+    this.host.store.ride(change, this.#heard)
+  }
+
+  readonly #heard = (answer: Written): void => {
+    if ('failed' in answer) this.end(lostStore(answer.failed))
+    else if (!answer.ok) this.end(new PawlError('lease_lost'))
   }
 
   /** Whether it is on record. A store that does not answer ends the execution: what a body makes of the error no longer counts. */
@@ -130,8 +137,9 @@ export class HeldCall {
 
   #stop(why: Stop): void {
     this.stopped = why
-    const listeners = [...this.#listeners]
-    this.#listeners.clear()
+    const listeners = this.#listeners
+    // After a cancel there may still be more to hear.
+    if ('over' in why) this.#listeners = none
     for (const listener of listeners) listener(why)
   }
 }

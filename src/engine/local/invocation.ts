@@ -7,7 +7,6 @@ import { createHmac } from 'node:crypto'
 import { PawlError } from '../../kernel/errors.ts'
 import { frame } from '../../kernel/id.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
-import { encodeOnce } from '../../kernel/value.ts'
 import {
   type CallOptions,
   type CallRecord,
@@ -29,6 +28,14 @@ import type { Host } from './host.ts'
 const noOptions: CallOptions = {}
 const retryKey = /^retry:\d+$/
 
+/** What is on record of a call that is taken up again. */
+interface Known {
+  readonly steps?: readonly StepRecord[]
+  readonly waits?: readonly WaitRecord[]
+  readonly landed?: Resolution | null
+}
+const nothing: Known = {}
+
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
   readonly options: CallOptions
@@ -36,25 +43,26 @@ export class LocalInvocation implements Invocation {
   readonly landed: Resolution | null
   readonly held: HeldCall
   readonly #host: Host
-  readonly #steps: Map<string, StepRecord>
-  readonly #waits: Map<string, WaitRecord>
+  /** By key and by name; most calls have none. */
+  #steps: Map<string, StepRecord> | null
+  #waits: Map<string, WaitRecord> | null
   #retries: number
   /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
   #running = 0
   /** The last write of this execution, under way or done: true if the call is no longer ours to give back. */
-  #letGo: Promise<boolean> = Promise.resolve(false)
+  #letGo: Promise<boolean> | null = null
 
-  constructor(host: Host, record: CallRecord, known: { steps: StepRecord[]; waits: WaitRecord[]; landed: Resolution | null }) {
+  constructor(host: Host, record: CallRecord, known: Known = nothing) {
     this.#host = host
     this.request = record
     this.held = new HeldCall(host, record)
     this.options = record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions)
     this.interrupted = interruptionOf(record)
-    this.landed = known.landed
-    this.#steps = new Map(known.steps.map((step) => [step.key, step]))
-    this.#waits = new Map(known.waits.map((wait) => [wait.name, wait]))
-    this.#retries = known.steps.filter(({ key }) => retryKey.test(key)).length
+    this.landed = known.landed ?? null
+    this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
+    this.#waits = known.waits ? new Map(known.waits.map((wait) => [wait.name, wait])) : null
+    this.#retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
   }
 
   get callId(): string {
@@ -94,27 +102,33 @@ export class LocalInvocation implements Invocation {
     })
   }
 
-  async accept(args: string, terms: CallTerms): Promise<string> {
-    this.held.progress = { ...this.held.progress, args, terms: JSON.stringify(terms) }
+  accept(args: string, terms: string): string {
+    const { held } = this
+    held.progress = { ...held.progress, args, terms }
     return args
   }
 
-  async begin<T>(how: { durable: boolean }, body: () => T): Promise<Awaited<T>> {
+  begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>> {
     const { held } = this
     const at = this.#host.clock.now()
     const attempt = held.progress.attempt + 1
-    held.move({ state: 'running', attempt, startedAt: at })
+    held.move({ ...held.progress, state: 'running', attempt, startedAt: at })
     const change = held.held({ updateCall: held.update(), events: [held.event('call.started', at, { attempt })] })
-    if (how.durable) await held.write(change)
-    else held.ride(change)
-    while (!held.surelyHeld()) await held.verifyHeld()
+    if (how.durable) return this.#beginOnceHeld(held.write(change), body)
+    held.ride(change)
+    return held.surelyHeld() ? body() : this.#beginOnceHeld(held.verifyHeld(), body)
+  }
+
+  async #beginOnceHeld<T>(ready: Promise<void>, body: () => T): Promise<Awaited<T>> {
+    await ready
+    while (!this.held.surelyHeld()) await this.held.verifyHeld()
     return await body()
   }
 
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { held } = this
     const round = this.#retries + 1
-    const found = this.#steps.get(spec.key)
+    const found = this.#steps?.get(spec.key)
     if (found) {
       if (found.input !== spec.input) refuseOtherInput(spec, found.input)
       if (found.state === 'done') return { done: found.value as string }
@@ -135,7 +149,7 @@ export class LocalInvocation implements Invocation {
     })
     if (spec.once) {
       const started = step('started', null)
-      this.#steps.set(spec.key, started)
+      this.#keep(started)
       await held.write(held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }))
     }
     while (!held.surelyHeld()) await held.verifyHeld()
@@ -145,12 +159,12 @@ export class LocalInvocation implements Invocation {
     if (this.attempt !== attempt || held.progress.state === 'settled') throw new PawlError('attempt_over')
     const ended = 'done' in end ? step('done', end.done) : step('failed', end.failed)
     await held.write(held.held({ steps: [ended], events: [held.event(`step.${ended.state as 'done'}`, ended.at, { step: spec.key })] }))
-    this.#steps.set(spec.key, ended)
+    this.#keep(ended)
     return end
   }
 
   async wait(spec: WaitSpec): Promise<Wait> {
-    const found = this.#waits.get(spec.name)
+    const found = this.#waits?.get(spec.name)
     if (found) return this.#shown(found)
     const { clock, ids, timers } = this.#host
     const { held } = this
@@ -167,6 +181,7 @@ export class LocalInvocation implements Invocation {
       resolution: null,
     }
     // Known before it is durable, so that two callers of one name get one wait.
+    this.#waits ??= new Map()
     this.#waits.set(spec.name, record)
     const { id, name, deadline } = record
     await held.write(held.held({ insertWaits: [record], events: [held.event('wait.opened', createdAt, { wait: id, name, deadline })] }))
@@ -192,7 +207,7 @@ export class LocalInvocation implements Invocation {
     const at = this.#host.clock.now()
     const until = at + delayMs
     this.#retries++
-    held.move({ state: 'queued' })
+    held.move({ ...held.progress, state: 'queued' })
     const step = {
       call: this.request.uid,
       key: `retry:${this.#retries}`,
@@ -202,19 +217,22 @@ export class LocalInvocation implements Invocation {
       round: this.#retries,
       at,
     }
-    this.#steps.set(step.key, step)
+    this.#keep(step)
     const events = [held.event('call.queued', at, { attempt: held.progress.attempt, until, code })]
     await held.write(held.held({ updateCall: held.update(), steps: [step], events }))
     await this.delayed()
   }
 
-  async delayed(): Promise<void> {
-    const last = this.#steps.get(`retry:${this.#retries}`)
-    if (!last || this.stopped) return
+  delayed(): Promise<void> | undefined {
+    const last = this.#retries === 0 ? undefined : this.#steps?.get(`retry:${this.#retries}`)
+    return last && !this.stopped ? this.#delay(Number(last.value)) : undefined
+  }
+
+  async #delay(until: number): Promise<void> {
     const abort = new AbortController()
     const forget = this.onStop((why) => abort.abort(why))
     try {
-      await this.#idly(() => this.#host.timers.sleep(Number(last.value), abort.signal))
+      await this.#idly(() => this.#host.timers.sleep(until, abort.signal))
     } catch (error) {
       if (!this.stopped) throw error
     } finally {
@@ -241,24 +259,23 @@ export class LocalInvocation implements Invocation {
 
   attach(attachment: AttachmentRecord): void {
     this.held.check()
-    this.held.attachments.push(attachment)
+    this.held.attachments = [...(this.held.attachments ?? []), attachment]
   }
 
   async attachment(id: string): Promise<AttachmentRecord | undefined> {
     const { tenant } = this.request.position
-    return this.held.attachments.find((each) => each.id === id) ?? (await this.#host.store.attachment(tenant, id))
+    return this.held.attachments?.find((each) => each.id === id) ?? (await this.#host.store.attachment(tenant, id))
   }
 
   /** Ends the call. False if another holder or an earlier end was there first: then nothing was written. */
-  async settle(outcome: Outcome): Promise<boolean> {
+  settle(status: Outcome['status'], text: string): Promise<boolean> {
     const { held } = this
     held.check()
     const at = this.#host.clock.now()
-    held.move({ state: 'settled', outcome: encodeOnce(outcome), settledAt: at })
-    const body = { status: outcome.status, attempts: held.progress.attempt }
-    const settled = held.finish(held.held({ updateCall: held.update(true), events: [held.event('call.settled', at, body)] }))
-    this.#letGo = settled.catch(() => false)
-    return settled
+    held.move({ ...held.progress, state: 'settled', outcome: text, settledAt: at })
+    const body = { status, attempts: held.progress.attempt }
+    this.#letGo = held.finish(held.held({ updateCall: held.update(true), events: [held.event('call.settled', at, body)] }))
+    return this.#letGo
   }
 
   /** Parks the call on an open wait and lets go of it, unless the wait is answered already or the call is no longer ours. */
@@ -272,10 +289,8 @@ export class LocalInvocation implements Invocation {
       events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
     const committing = this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
-    this.#letGo = committing.then(
-      ({ ok }) => ok,
-      () => false,
-    )
+    this.#letGo = committing.then(({ ok }) => ok)
+    this.#letGo.catch(() => {}) // heard below
     const committed = await committing
     if (committed.ok) return 'parked'
     return committed.refused.kind === 'open' ? 'answered' : 'lost'
@@ -284,13 +299,18 @@ export class LocalInvocation implements Invocation {
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
     // It may just be settling or parking: what that wrote must not be written over.
-    if ((await this.#letGo) || this.held.progress.state === 'settled') return
+    if ((await this.#letGo?.catch(() => false)) || this.held.progress.state === 'settled') return
     await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 
   async #instant(key: string, inMs: number): Promise<number> {
     const end = await this.run({ key, input: null, once: false }, async () => ({ done: String(this.#host.clock.now() + inMs) }))
     return Number((end as { done: string }).done)
+  }
+
+  #keep(step: StepRecord): void {
+    this.#steps ??= new Map()
+    this.#steps.set(step.key, step)
   }
 
   #keyOf(name: string, salt: string): string {

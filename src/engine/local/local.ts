@@ -2,15 +2,16 @@
 // died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
 
 import { PawlError } from '../../kernel/errors.ts'
-import { frame, type Ids } from '../../kernel/id.ts'
+import type { Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { decode, encodeOnce, remember } from '../../kernel/value.ts'
+import { decode, encode } from '../../kernel/value.ts'
 import type { CallPosition, CallRecord, Resolution } from '../../journal/call-state.ts'
+import { Places } from '../../journal/places.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
-import type { Asked, Drive, Engine, ResolveAnswer, Settled, Started } from '../engine.ts'
+import type { Asked, Drive, Engine, ResolveAnswer, Settled, Started, ToSettle } from '../engine.ts'
 import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
@@ -46,15 +47,13 @@ interface Live {
   driven: Promise<void>
 }
 
-const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
-
 export class LocalEngine implements Engine {
   readonly #host: Host
   readonly #answers: Answers
   readonly #drive: Drive
   readonly #sweeper: Sweeper
   /** By place. A start that still asks the store stands here too, so that two starts of one call are one. */
-  readonly #live = new Map<string, Live | Promise<Live>>()
+  readonly #live = new Places<Live | Promise<Live>>()
   readonly #byUid = new Map<string, Live>()
   readonly #stopListening: () => void
   #closing = false
@@ -95,17 +94,18 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async start(asked: Asked): Promise<Started> {
+  start(asked: Asked): Started | Promise<Started> {
     if (this.#closing) throw new PawlError('runtime_closed')
-    const place = placeOf(asked.position)
-    const existing = this.#live.get(place)
-    if (existing) return this.#joined(await existing, asked)
-    const opening = this.#open(asked, place)
-    if (opening instanceof Promise) {
-      this.#live.set(place, opening)
-      opening.catch(() => this.#live.delete(place))
+    const { position } = asked
+    let live = this.#live.get(position)
+    if (!live) {
+      live = this.#open(asked)
+      if (live instanceof Promise) {
+        this.#live.set(position, live)
+        live.catch(() => this.#live.delete(position))
+      }
     }
-    return this.#joined(await opening, asked)
+    return live instanceof Promise ? live.then((opened) => this.#joined(opened, asked)) : this.#joined(live, asked)
   }
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
@@ -151,14 +151,14 @@ export class LocalEngine implements Engine {
   }
 
   /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
-  #open(asked: Asked, place: string): Live | Promise<Live> {
+  #open(asked: Asked): Live | Promise<Live> {
     const found = this.#host.store.callAt(asked.position)
     const go = (record: CallRecord | undefined): Live => {
       const live = record ? this.#watch(record) : this.#begin(asked)
       if (record && this.#sweeper.isOrphan(record.uid)) this.#look()
       // A settled call is answered from its record; only open ones stay in memory.
-      if (record?.state === 'settled') this.#live.delete(place)
-      else this.#live.set(place, live)
+      if (record?.state === 'settled') this.#live.delete(asked.position)
+      else this.#live.set(asked.position, live)
       return live
     }
     return found instanceof Promise ? found.then(go) : go(found)
@@ -175,9 +175,15 @@ export class LocalEngine implements Engine {
 
   #begin(asked: Asked): Live {
     const { ids, clock, lease } = this.#host
+    const { position, principal, tool, input, hash, options } = asked
     const record: CallRecord = {
-      ...asked,
       uid: ids.next(),
+      position,
+      principal,
+      tool,
+      input,
+      hash,
+      options,
       createdAt: clock.now(),
       state: 'received',
       args: null,
@@ -191,7 +197,7 @@ export class LocalEngine implements Engine {
       owner: lease.worker,
     }
     const live = this.#newLive(record)
-    const invocation = new LocalInvocation(this.#host, record, { steps: [], waits: [], landed: null })
+    const invocation = new LocalInvocation(this.#host, record)
     invocation.insert()
     live.driven = this.#run(live, invocation)
     return live
@@ -211,7 +217,7 @@ export class LocalEngine implements Engine {
   /** Waits for a call that is on record. */
   #watch(record: CallRecord): Live {
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
-    if (record.state === 'settled') this.#ended(live, record, record.attempt, decode(record.outcome as string) as unknown as Outcome)
+    if (record.state === 'settled') this.#ended(live, record, record.attempt, record.outcome as string)
     return live
   }
 
@@ -219,12 +225,11 @@ export class LocalEngine implements Engine {
     if (this.#byUid.delete(live.uid) && this.#byUid.size === 0) this.#release()
   }
 
-  #ended(live: Live, request: CallRecord, attempts: number, outcome: Outcome): void {
+  #ended(live: Live, request: CallRecord, attempts: number, text: string): void {
     live.invocation = null
     this.#forget(live)
-    const place = placeOf(live.position)
-    if (this.#live.get(place) === live) this.#live.delete(place)
-    live.resolve({ request, attempts, outcome })
+    if (this.#live.get(live.position) === live) this.#live.delete(live.position)
+    live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text })
   }
 
   /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
@@ -235,16 +240,16 @@ export class LocalEngine implements Engine {
       for (;;) {
         const driven = await this.#driven(invocation)
         if ('settle' in driven) {
-          const outcome = this.#recorded(driven.settle, invocation)
-          if (!(await invocation.settle(outcome))) return await this.#lost(live)
-          return this.#ended(live, invocation.request, invocation.attempt, outcome)
+          const [status, text] = this.#recorded(driven, invocation)
+          if (!(await invocation.settle(status, text))) return await this.#lost(live)
+          return this.#ended(live, invocation.request, invocation.attempt, text)
         }
         const parked = await invocation.park(driven.park)
         if (parked === 'parked') return void (live.invocation = null)
         if (parked === 'lost') return await this.#lost(live)
         // Its answer came before it could park: land it here and now.
         const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
-        invocation = new LocalInvocation(this.#host, request, { steps: [], waits: [], landed: await this.#answers.given(driven.park.id) })
+        invocation = new LocalInvocation(this.#host, request, { landed: await this.#answers.given(driven.park.id) })
         live.invocation = invocation
       }
     } catch (error) {
@@ -252,19 +257,18 @@ export class LocalEngine implements Engine {
       // The store did not answer: the call may be on record as ours. It is let go of as soon as the store answers again.
       if (!this.#closing) this.#sweeper.orphaned(live.uid)
       this.#forget(live)
-      this.#live.delete(placeOf(live.position))
+      this.#live.delete(live.position)
       live.reject(error)
     }
   }
 
   /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
-  #recorded(outcome: Outcome, invocation: LocalInvocation): Outcome {
+  #recorded({ settle, text }: ToSettle, invocation: LocalInvocation): [Outcome['status'], string] {
     try {
-      const text = encodeOnce(outcome)
-      return remember(decode(text) as unknown as Outcome, text)
+      return [settle.status, text ?? encode(settle)]
     } catch (error) {
       this.#host.logger.error('An outcome has no recorded form', { call: invocation.request.uid, error })
-      return failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage })
+      return ['failure', encode(failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage }))]
     }
   }
 
@@ -286,7 +290,7 @@ export class LocalEngine implements Engine {
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
     if (record.hash !== live.hash) {
       const message = `Another call with id '${live.position.id}' was recorded first`
-      return this.#ended(live, record, 0, failure({ class: 'invalid_request', code: 'call_conflict', message }))
+      return this.#ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })))
     }
     if (record.uid === live.uid) return void this.#watch(record)
     this.#forget(live)
@@ -328,8 +332,7 @@ export class LocalEngine implements Engine {
   async #adopt(record: CallRecord): Promise<void> {
     const { store } = this.#host
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
-    const place = placeOf(record.position)
-    if (!this.#live.has(place)) this.#live.set(place, live)
+    if (!this.#live.get(record.position)) this.#live.set(record.position, live)
     const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null

@@ -10,8 +10,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
-import { GroupCommit, type Write, type Written } from '../group.ts'
-import type { AttachmentRecord, Store } from '../store.ts'
+import { GroupCommit, type Write } from '../group.ts'
+import type { AttachmentRecord, Store, Written } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
 import { callOf, eventOf, writer } from './rows.ts'
 import { migrate } from './schema.ts'
@@ -105,7 +105,8 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
 
   return {
     kind: 'sqlite',
-    commit: (change, how) => group.commit(change, how),
+    commit: (change) => group.commit(change),
+    ride: (change, heard) => group.ride(change, heard),
     callAt: (p) => oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence)),
     call: (uid) => oneCall(q.call.get(uid)),
     steps: (call) => q.steps.all(call) as unknown as StepRecord[],

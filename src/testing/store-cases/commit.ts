@@ -175,14 +175,13 @@ export const commitCases: readonly StoreCase[] = [
       const { store } = opened
       const call = r.callRecord('c1', { owner: 'w' })
       const running = r.progressOf(call, { state: 'running', attempt: 1, startedAt: 5 })
-      const ride = { ride: true }
       const riders = [
-        store.commit(r.change({ guards: [r.absent(call.position)], insertCall: call, events: [r.eventRecord(1)] }), ride),
-        store.commit(
+        r.riding(store, r.change({ guards: [r.absent(call.position)], insertCall: call, events: [r.eventRecord(1)] })),
+        r.riding(
+          store,
           r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: running }, events: [r.eventRecord(2)] }),
-          ride,
         ),
-        store.commit(r.change({ guards: [r.holds(call, 9)], events: [r.eventRecord(3)] }), ride),
+        r.riding(store, r.change({ guards: [r.holds(call, 9)], events: [r.eventRecord(3)] })),
       ]
       const step = r.stepRecord(call.uid, 'a')
       r.accepted(await store.commit(r.change({ guards: [r.holds(call)], steps: [step], events: [r.eventRecord(4)] })))
@@ -205,7 +204,7 @@ export const commitCases: readonly StoreCase[] = [
       const clock = manualClock()
       const { store } = await open(clock)
       const call = r.callRecord('c1')
-      const riding = store.commit(r.change({ guards: [r.absent(call.position)], insertCall: call }), { ride: true })
+      const riding = r.riding(store, r.change({ guards: [r.absent(call.position)], insertCall: call }))
       await clock.advance('1s')
       r.accepted(await riding)
       assert.deepEqual(await store.call(call.uid), call)
@@ -251,9 +250,9 @@ export const commitCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       const queued = [
-        store.commit(everything('riding', []), { ride: true }),
+        r.riding(store, everything('riding', [])),
         store.commit(everything('plain', [])),
-        store.commit(everything('last', []), { ride: true }),
+        r.riding(store, everything('last', [])),
       ]
       await store.close()
       for (const answer of await Promise.all(queued)) r.accepted(answer)
@@ -268,7 +267,7 @@ export const commitCases: readonly StoreCase[] = [
     async run(open) {
       const { store, again } = await open(manualClock())
       r.accepted(await store.commit(everything('acknowledged', [])))
-      const queued = store.commit(everything('riding', []), { ride: true })
+      const queued = r.riding(store, everything('riding', []))
       await store.close()
       r.accepted(await queued)
       const next = await again()

@@ -122,6 +122,12 @@ export const parking = (call: CallRecord, wait: string): Change =>
     updateCall: { uid: call.uid, progress: progressOf(call, { state: 'parked', wait }), release: true },
   })
 
+/** The answer to a riding change. */
+export const riding = (store: Store, ride: Change): Promise<Committed> =>
+  new Promise((resolve, reject) => {
+    store.ride(ride, (answer) => ('failed' in answer ? reject(answer.failed as Error) : resolve(answer)))
+  })
+
 export function accepted(answer: Committed): void {
   assert.deepEqual(answer, { ok: true })
 }

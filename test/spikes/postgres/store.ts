@@ -7,8 +7,8 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/kernel/time.ts'
-import { GroupCommit, type Write, type Written } from '../../../src/store/group.ts'
-import type { Store } from '../../../src/store/store.ts'
+import { GroupCommit, type Write } from '../../../src/store/group.ts'
+import type { Store, Written } from '../../../src/store/store.ts'
 import { attachmentOf, callOf, digest, eventOf, GroupWriter, nameIn, nameOut, placeOf, stepOf, waitOf } from './rows.ts'
 import { Client, Pool, type PoolClient, types } from 'pg'
 import { migrate } from './schema.ts'
@@ -118,7 +118,8 @@ export async function postgresStore({ connection, schema, clock }: PostgresOptio
 
   return {
     kind: 'postgres',
-    commit: (change, how) => group.commit(change, how),
+    commit: (change) => group.commit(change),
+    ride: (change, heard) => group.ride(change, heard),
     callAt: (position) => row(callOf, 'SELECT * FROM calls WHERE place = $1', [placeOf(position)]),
     call: (uid) => row(callOf, 'SELECT * FROM calls WHERE uid = $1', [nameIn(uid)]),
     steps: (call) => rows(stepOf, 'SELECT * FROM steps WHERE call = $1', [nameIn(call)]),

@@ -7,6 +7,7 @@ import { createServer } from 'node:http2'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from 'pawl'
 import { systemClock } from '../../../src/kernel/time.ts'
+import { Alarms } from '../../../src/call/alarms.ts'
 import { Queue } from '../../../src/call/queue.ts'
 import { SessionUsage } from '../../../src/call/usage.ts'
 import { toolset } from '../../../src/tool/toolset.ts'
@@ -135,6 +136,7 @@ const host = {
   tools: toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, careful]),
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
+  alarms: new Alarms(systemClock),
   queue: new Queue(systemClock),
   hooks: [],
   policies: [],

@@ -1,0 +1,220 @@
+// What a body can do with its ctx. The rules of steps are kept here (a blank id, an id used twice, nothing recorded inside a step),
+// and values are turned into their recorded form and back, so the first run sees what a replay will see.
+
+import { createHash } from 'node:crypto'
+import type { Invocation, Wait } from '../engine/engine.ts'
+import { milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
+import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
+import { onCrashOf } from '../tool/hints.ts'
+import { WaitError } from '../wait/resolution.ts'
+import type { Context } from './context.ts'
+import { scope } from './scope.ts'
+import { runStep, stepError } from './step.ts'
+
+const waits = new WeakMap<object, { wait: Wait; call: string }>()
+const defaultDeadline = '7d'
+const defaultWaitName = 'later'
+
+/** The wait behind a later that a body returned. Another call's later cannot park this one: nothing would ever wake it. */
+export function waitOf(returned: unknown, call: string): Wait | undefined {
+  const found = typeof returned === 'object' && returned !== null ? waits.get(returned) : undefined
+  if (found && found.call !== call) throw new PawlError('value_invalid', 'A body may only return a later of its own call.')
+  return found?.wait
+}
+
+/** A later as a body holds it. Only alone does it mean anything: inside a value it is refused, so that its key stays secret. */
+class LaterHandle<T> {
+  readonly key: string
+  readonly deadline: number
+  readonly #answer: () => Promise<T>
+
+  constructor(wait: Wait, answer: () => Promise<T>) {
+    this.key = wait.key
+    this.deadline = wait.deadline
+    this.#answer = answer
+  }
+
+  /** A getter, so that a body that parks does not start to wait as well. */
+  get value(): Promise<T> {
+    return this.#answer()
+  }
+
+  toJSON(): never {
+    throw new PawlError('value_invalid', 'A later cannot be part of a value: return it alone, or await its value.')
+  }
+}
+
+const longestName = 512
+const isName = (text: string): boolean => text.length <= longestName && text.isWellFormed() && !text.includes('\0')
+
+type Verb = 'key' | 'step' | 'sleep' | 'later' | 'now' | 'random' | 'uuid' | 'run' | 'call' | 'progress' | 'output' | 'log' | 'attachments'
+export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
+
+export function verbsOf(context: Context): Verbs {
+  const { invocation, tool, host, pace } = context
+  const { request, callId: id } = invocation
+  const mayRerun = onCrashOf(tool) === 'rerun'
+  const used = new Set<string>()
+  const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0 }
+  let warned = false
+  /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
+  const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
+    pace?.pause()
+    try {
+      return await wait()
+    } finally {
+      await pace?.resume()
+    }
+  }
+
+  const leaf = (what: string): void => {
+    if (context.over) throw new PawlError('attempt_over')
+    const step = scope.getStore()?.step
+    if (step !== undefined) throw new PawlError('step_nested', `ctx.${what} was called in step '${step}'.`)
+  }
+  const warnIfStop = (what: string): void => {
+    if (mayRerun || warned) return
+    warned = true
+    host.logger.warn(
+      `Tool '${tool.name}' uses ctx.${what} but stops after a crash, so what it records is never replayed. Set onCrash: 'rerun'.`,
+      {
+        tool: tool.name,
+      },
+    )
+  }
+  const needsRerun = (what: string): void => {
+    if (!mayRerun) throw new PawlError('wait_needs_rerun', `Tool '${tool.name}' used ${what}.`)
+  }
+
+  const step = async (stepId: string, ...rest: unknown[]): Promise<unknown> => {
+    const withInput = typeof rest[0] !== 'function'
+    const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
+    if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
+    if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(stepId.slice(0, 60))}.`)
+    leaf('step')
+    if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
+    used.add(stepId)
+    warnIfStop('step')
+    const input = withInput ? encode(rest[0]) : null
+    const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
+    const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
+    const end = await invocation.run(spec, () =>
+      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation })),
+    )
+    if ('done' in end) return decode(end.done)
+    throw stepError(stepId, end.failed)
+  }
+
+  const later = async <T>(options: LaterOptions = {}): Promise<Later<T>> => {
+    const name = options.name ?? defaultWaitName
+    if (name.trim() === '') throw new PawlError('wait_name_empty')
+    if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
+    leaf('later')
+    warnIfStop('later')
+    const wait = await invocation.wait({ name, deadlineMs: milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait') })
+    const handle = new LaterHandle<T>(wait, async () => {
+      leaf('later')
+      needsRerun('await later.value')
+      const resolution = await outside(() => invocation.answer(wait, context.signal))
+      if ('value' in resolution) return resolution.value as T
+      throw new WaitError(resolution)
+    })
+    waits.set(handle, { wait, call: request.uid })
+    return handle
+  }
+
+  const derived = (purpose: string, bytes: number): Buffer => Buffer.from(invocation.derive(purpose)).subarray(0, bytes)
+
+  let log: Logger | undefined
+  let attachments: Attachments | undefined
+  return {
+    idempotencyKey: () => derived('call', 24).toString('base64url'),
+    key: (name) => derived(`key:${name}`, 24).toString('base64url'),
+    step: step as ToolContext['step'],
+    async sleep(duration) {
+      const ms = milliseconds(duration, 'A sleep')
+      leaf('sleep')
+      needsRerun('ctx.sleep')
+      const key = `sleep:${++counts.sleep}`
+      await outside(() => invocation.sleep(key, ms, context.signal))
+    },
+    later,
+    async now() {
+      leaf('now')
+      return invocation.now(`now:${++counts.now}`)
+    },
+    random() {
+      leaf('random')
+      return derived(`random:${++counts.random}`, 6).readUIntBE(0, 6) / 2 ** 48
+    },
+    uuid() {
+      leaf('uuid')
+      return uuidFrom(derived(`uuid:${++counts.uuid}`, 16))
+    },
+    async run(calls) {
+      leaf('run')
+      return host.nested(invocation, calls, `run:${++counts.run}`)
+    },
+    async call(other, input) {
+      leaf('call')
+      const name = `run:${++counts.run}`
+      const [outcome] = await host.nested(invocation, [{ id: other.name, name: other.name, input }], name)
+      return outcome as never
+    },
+    progress(progress) {
+      if (context.over) return
+      pace?.progress()
+      context.live.progress(progress)
+    },
+    output(text, stream) {
+      if (context.over) return
+      pace?.progress()
+      context.live.output(text, stream ?? 'stdout')
+    },
+    get log() {
+      log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt })
+      return log
+    },
+    get attachments() {
+      attachments ??= attachmentsOf(invocation, leaf)
+      return attachments
+    },
+  }
+}
+
+function uuidFrom(bytes: Buffer): string {
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80 // version 8: derived
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+function callLogger(logger: Logger, about: Record<string, unknown>): Logger {
+  const at =
+    (level: keyof Logger) =>
+    (message: string, fields?: Record<string, unknown>): void =>
+      logger[level](message, { ...fields, ...about })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+function attachmentsOf(invocation: Invocation, leaf: (what: string) => void): Attachments {
+  const { tenant } = invocation.request.position
+  return {
+    create(data, { mediaType, name }): Attachment {
+      leaf('attachments.create')
+      const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
+      // Content-addressed: the same bytes of a tenant are one attachment, on a replay too.
+      const id = `att_${createHash('sha256').update(mediaType).update('\0').update(bytes).digest('base64url')}`
+      invocation.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
+      return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
+    },
+    async read(attachment) {
+      if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
+      const found = await invocation.attachment(attachment.ref.id)
+      if (!found) throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} is not in this tenant.`)
+      return found.data
+    },
+  }
+}
