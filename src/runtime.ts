@@ -190,12 +190,17 @@ async function secretOf(store: Store, given: Uint8Array | string | undefined): P
 }
 
 let lastTime = 0
+let timeText = ''
 let count = 0
 const ofThisProcess = randomBytes(10).toString('hex')
 /** Time first, so that rows of one moment lie together; then what tells processes apart, and a count that tells calls apart. */
 function timeOrderedId(): string {
-  lastTime = Math.max(lastTime, Date.now())
-  return lastTime.toString(36).padStart(9, '0') + (count++).toString(36).padStart(6, '0') + ofThisProcess
+  const now = Date.now()
+  if (now > lastTime) {
+    lastTime = now
+    timeText = now.toString(36).padStart(9, '0')
+  }
+  return timeText + (count++).toString(36).padStart(6, '0') + ofThisProcess
 }
 
 const consoleLogger: Logger = {

@@ -10,7 +10,7 @@ import { onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accept.ts'
-import { type ClockName, clockMs, tooLateAt, Watch } from './clocks.ts'
+import { type ClockName, Watch } from './clocks.ts'
 import { Context, type Pace } from './context.ts'
 import type { CallHost } from './host.ts'
 import type { Slot } from './queue.ts'
@@ -36,6 +36,7 @@ class Attempt implements Pace {
   readonly #host: CallHost
   readonly #watch: Watch
   readonly #unwatch: () => void
+  readonly #began: number
   #context: Context | null = null
   /** What stopped it first. */
   #why: Why | null = null
@@ -47,13 +48,10 @@ class Attempt implements Pace {
     this.#tool = tool
     this.#accepted = accepted
     this.#slot = slot
+    this.#began = host.clock.now()
     this.#host = host
-    const limits = {
-      attempt: clockMs('attempt', options, tool.clocks) as number,
-      idle: clockMs('idle', options, tool.clocks),
-      lateAt: tooLateAt(request.createdAt, options, tool.clocks),
-    }
-    this.#watch = new Watch(host.clock, host.alarms, limits, (name) => this.#stop(name))
+    const { createdAt } = request
+    this.#watch = new Watch(host, { options, createdAt, clocks: tool.clocks }, (name) => this.#stop(name))
     this.#unwatch = invocation.onStop((why) => {
       if ('over' in why) this.#context?.abort(why.over)
       this.#stop(why)
@@ -121,21 +119,27 @@ class Attempt implements Pace {
     this.#onStop?.(why)
   }
 
+  /** What it took counts for the budget of its session (POL-8). */
+  #charged(driven: Driven): Driven {
+    const { usage, clock } = this.#host
+    if ('settle' in driven) usage.settled(this.#invocation.request, clock.now() - this.#began, driven.settle)
+    return driven
+  }
+
   /** Stopped, and nothing of it runs. */
   #notWanted(why: Why): Driven {
     this.#close()
-    if (typeof why === 'object' && 'over' in why) throw why.over
-    return outcomeOfStop(why, false)
+    return notStarted(why)
   }
 
   #ended(ended: Ended): Driven {
     this.#close()
-    return settled(ended, this.#invocation, this.#host)
+    return this.#charged(settled(ended, this.#invocation, this.#host))
   }
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
     try {
-      return await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host })
+      return this.#charged(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
     } finally {
       this.#close()
     }
@@ -145,6 +149,7 @@ class Attempt implements Pace {
     this.#watch.stop()
     this.#unwatch()
     this.#context?.end()
+    this.#slot.done()
   }
 }
 
@@ -194,6 +199,12 @@ async function stoppedBy(why: Why, { body, context, invocation, host }: Running)
   const mayStillRun = last === null
   if (mayStillRun) keepLate(body, invocation, host)
   return outcomeOfStop(why, mayStillRun)
+}
+
+/** Stopped before it began, or between two attempts. */
+export function notStarted(why: Why): ToSettle {
+  if (typeof why === 'object' && 'over' in why) throw why.over
+  return outcomeOfStop(why, false)
 }
 
 export function outcomeOfStop(why: Exclude<Stop, { over: unknown }> | ClockName, mayStillRun: boolean): ToSettle {

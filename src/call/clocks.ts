@@ -42,17 +42,17 @@ export class Watch implements Alarm {
   #stopped = false
 
   constructor(
-    clock: Clock,
-    alarms: Alarms,
-    limits: { attempt: number; idle: number | undefined; lateAt: number | undefined },
+    { clock, alarms }: { clock: Clock; alarms: Alarms },
+    of: { options: CallOptions; createdAt: number; clocks: Clocks },
     expired: (name: ClockName) => void,
   ) {
+    const { options, createdAt, clocks } = of
     this.#clock = clock
     this.#alarms = alarms
     this.#expired = expired
-    this.#attemptLeft = limits.attempt
-    this.#idleMs = limits.idle
-    this.#lateAt = limits.lateAt
+    this.#attemptLeft = clockMs('attempt', options, clocks) as number
+    this.#idleMs = clockMs('idle', options, clocks)
+    this.#lateAt = tooLateAt(createdAt, options, clocks)
     this.#runningSince = clock.now()
     this.#run()
     if (this.#lateAt !== undefined) this.#lateTimer = clock.timer(this.#lateAt - clock.now(), () => this.#expire('total'))

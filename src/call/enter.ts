@@ -2,19 +2,19 @@
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
+import type { CallPosition } from '../journal/call-state.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Json } from '../kernel/value.ts'
 import type { Tool } from '../tool/tool.ts'
-import { outcomeOfStop } from './attempt.ts'
+import { notStarted } from './attempt.ts'
 import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
 import type { CallHost } from './host.ts'
-import type { Refused, Slot } from './queue.ts'
+import type { Entry, Refused, Slot } from './queue.ts'
 import { settleThrown } from './settle.ts'
 
 /** At once, if it is free to run. */
 export function enterQueue(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<{ slot: Slot } | ToSettle> {
-  const { request, options } = invocation
   let key: string | null = null
   if (tool.concurrency.kind === 'keyed') {
     try {
@@ -24,43 +24,54 @@ export function enterQueue(invocation: Invocation, tool: Tool, args: Json, host:
       return { settle: settleThrown(error, invocation, host) }
     }
   }
-  const { uid, position } = request
-  const entry = { uid, position, order: options.order ?? 0, tool, key, root: options.root ?? uid }
-  const patience = new Patience(invocation, tool, host)
-  const turn = host.queue.enter(entry, patience.onStop)
-  return turn instanceof Promise ? turn.then((given) => entered(given, patience)) : entered(turn, patience)
+  const waiting = new Waiting(invocation, tool, key, host.clock)
+  const turn = host.queue.enter(waiting)
+  return turn instanceof Promise ? turn.then((given) => entered(given, waiting)) : entered(turn, waiting)
 }
 
-function entered(turn: Slot | Refused, patience: Patience): { slot: Slot } | ToSettle {
+function entered(turn: Slot | Refused, { invocation, ranOut }: Waiting): { slot: Slot } | ToSettle {
   if (typeof turn === 'object') return { slot: turn }
   if (turn !== 'stopped') return { settle: failure({ class: 'resource_limit', ...refusals[turn] }) }
-  const why = patience.invocation.stopped
-  if (why && 'over' in why) throw why.over
-  return outcomeOfStop(why ?? patience.ranOut ?? 'queue', false)
+  return notStarted(invocation.stopped ?? ranOut ?? 'queue')
 }
 
-/** How long a call waits for its turn. */
-class Patience {
+/** A call in the queue, and how long it stays there. */
+class Waiting implements Entry {
   readonly invocation: Invocation
+  readonly tool: Tool
+  readonly key: string | null
   ranOut: ClockName | null = null
   readonly #clock: Clock
-  /** Instants, not spans: whatever it waits for one after the other, the clock goes on. */
-  readonly #queueUntil: number | undefined
-  readonly #lateAt: number | undefined
+  /** An instant, not a span: whatever it waits for one after the other, the clock goes on. */
+  #until: number | undefined
 
-  constructor(invocation: Invocation, tool: Tool, { clock }: CallHost) {
-    const { options, request } = invocation
+  constructor(invocation: Invocation, tool: Tool, key: string | null, clock: Clock) {
     this.invocation = invocation
+    this.tool = tool
+    this.key = key
     this.#clock = clock
-    const queueMs = clockMs('queue', options, tool.clocks)
-    this.#queueUntil = queueMs === undefined ? undefined : clock.now() + queueMs
-    this.#lateAt = tooLateAt(request.createdAt, options, tool.clocks)
   }
 
-  readonly onStop = (stop: () => void): (() => void) => {
+  get uid(): string {
+    return this.invocation.request.uid
+  }
+  get position(): CallPosition {
+    return this.invocation.request.position
+  }
+  get order(): number {
+    return this.invocation.options.order ?? 0
+  }
+  get root(): string {
+    return this.invocation.options.root ?? this.invocation.request.uid
+  }
+
+  onStop(stop: () => void): () => void {
+    const { options, request } = this.invocation
+    const { clocks } = this.tool
+    this.#until ??= this.#clock.now() + (clockMs('queue', options, clocks) ?? Infinity)
     const callOff = [this.invocation.onStop(stop)]
     const clock = (name: ClockName, until: number | undefined): void => {
-      if (until === undefined) return
+      if (until === undefined || until === Infinity) return
       callOff.push(
         this.#clock.timer(until - this.#clock.now(), () => {
           this.ranOut = name
@@ -68,8 +79,8 @@ class Patience {
         }),
       )
     }
-    clock('queue', this.#queueUntil)
-    clock('total', this.#lateAt)
+    clock('queue', this.#until)
+    clock('total', tooLateAt(request.createdAt, options, clocks))
     return () => {
       for (const each of callOff) each()
     }

@@ -55,8 +55,10 @@ export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
 }
 
-/** What the model reads within the budget. `handle` is what read_output takes to give the rest. */
-export function fit(outcome: Outcome, budget: OutputBudget, handle: string): Fitted {
+/** What the model reads within the budget. `handle` is what read_output takes to give the rest; `text` the outcome's recorded form. */
+export function fit(outcome: Outcome, budget: OutputBudget, handle: string, text = ''): Fitted {
+  const short = shortText(outcome, budget, text)
+  if (short !== undefined) return { parts: short === '' ? [] : [{ type: 'text', text: short }], cut: null }
   const whole = describe(outcome)
   const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
   const within = whole.bytes <= most && whole.lines <= budget.lines
@@ -78,6 +80,20 @@ export function fit(outcome: Outcome, budget: OutputBudget, handle: string): Fit
     // Bytes for tokens: a few rounds of a proportional guess. No character has more tokens than bytes, so this ends.
     bytes = Math.floor(bytes * Math.min(0.9, (budget.tokens ?? 0) / tokens))
   }
+}
+
+const successText = '{"status":"success","value":'
+
+/**
+ * Most results are short and plain: what the model reads of them stands in the recorded form already. Without a backslash there is no
+ * line break, no terminal code and nothing escaped in it, and without a tag no attachment.
+ */
+function shortText(outcome: Outcome, budget: OutputBudget, text: string): string | undefined {
+  if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\')) return undefined
+  if (outcome.status !== 'success' || !text.startsWith(successText) || 'raw' in outcome || 'control' in outcome || 'summary' in outcome)
+    return undefined
+  if (typeof outcome.value === 'string') return outcome.value
+  return text.includes('"$pawl"') ? undefined : text.slice(successText.length, -1)
 }
 
 type Estimate = (text: string) => number

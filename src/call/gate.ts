@@ -13,22 +13,27 @@ export interface Waiter {
 /** Waiters in turn: by tenant round robin, within a tenant first come, first served. */
 class FairLine {
   readonly #byTenant = new Map<string, Waiter[]>()
+  /** The tenants in turn. */
+  readonly #round: Waiter[][] = []
   size = 0
 
   add(waiter: Waiter): void {
-    const own = this.#byTenant.get(waiter.tenant)
-    if (own) own.push(waiter)
-    else this.#byTenant.set(waiter.tenant, [waiter])
     this.size++
+    const own = this.#byTenant.get(waiter.tenant)
+    if (own) return void own.push(waiter)
+    const first = [waiter]
+    this.#byTenant.set(waiter.tenant, first)
+    this.#round.push(first)
   }
 
   /** The next in turn; its tenant goes to the end of the round. */
   next(): Waiter | undefined {
-    for (const [tenant, own] of this.#byTenant) {
-      this.#byTenant.delete(tenant)
+    for (let own = this.#round.shift(); own; own = this.#round.shift()) {
+      const tenant = own[0]?.tenant ?? ''
       let waiter: Waiter | undefined
       while ((waiter = own.shift()) && (this.size--, waiter.gone));
-      if (own.length > 0) this.#byTenant.set(tenant, own)
+      if (own.length > 0) this.#round.push(own)
+      else this.#byTenant.delete(tenant)
       if (waiter) return waiter
     }
     return undefined

@@ -4,20 +4,33 @@
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
-import { decide, type Decision } from '../policy/decide.ts'
+import { decide, type Decision, defaultDecision } from '../policy/decide.ts'
+import type { ToolFacts } from '../policy/rules.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { CallHost } from './host.ts'
 
 /** Null: it may run. At once, unless a policy function has to be waited for. */
 export function permit(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<ToSettle | null> {
+  if (host.policies.length === 0) return verdict(byDefault(tool), invocation, host)
   const { position, principal } = invocation.request
-  const about = { name: tool.name, id: tool.id, hints: tool.hints, remote: false, trusted: true }
+  const about = factsOf(tool)
   const facts = { tenant: position.tenant, session: position.session, principal, tool: about, args }
   const report = (error: unknown): void =>
     host.logger.error('A policy function failed, so the call is denied', { callId: invocation.callId, error })
   const asked = decide(host.policies, facts, report)
   return asked instanceof Promise ? asked.then((decision) => verdict(decision, invocation, host)) : verdict(asked, invocation, host)
+}
+
+const factsOf = (tool: Tool): ToolFacts => ({ name: tool.name, id: tool.id, hints: tool.hints, remote: false, trusted: true })
+
+const defaults = new WeakMap<Tool, Decision>()
+
+/** Without any policy the answer is the same for all calls of a tool. */
+function byDefault(tool: Tool): Decision {
+  let decision = defaults.get(tool)
+  if (!decision) defaults.set(tool, (decision = defaultDecision([], factsOf(tool))))
+  return decision
 }
 
 function verdict(decision: Decision, invocation: Invocation, host: CallHost): ToSettle | null {

@@ -33,12 +33,12 @@ export interface Entry {
   readonly key: string | null
   /** The outermost call it runs under; itself if it is that. */
   readonly root: string
+  /** Tells it when it is no longer wanted, for as long as it waits. */
+  onStop(stop: () => void): () => void
 }
 
 /** Why a call did not get its turn. */
 export type Refused = 'overloaded' | 'would_deadlock' | 'stopped'
-
-type OnStop = (stop: () => void) => () => void
 
 const none: readonly never[] = []
 const batchOf = ({ tenant, session, batch }: CallPosition): string => frame(tenant, session, batch)
@@ -91,36 +91,36 @@ export class Queue {
     if (line.done) this.#lines.delete(batchOf(of))
   }
 
-  /** Waits for its turn. `onStop` tells it when it is no longer wanted. */
-  enter(entry: Entry, onStop: OnStop): Soon<Slot | Refused> {
+  /** Waits for its turn. */
+  enter(entry: Entry): Soon<Slot | Refused> {
     const line = this.#line(entry.position)
-    if (line && !line.mayRun(entry.order)) return this.#enterInTurn(entry, line, onStop)
-    return this.#slot(entry, onStop)
+    if (line && !line.mayRun(entry.order)) return this.#enterInTurn(entry, line)
+    return this.#slot(entry)
   }
 
-  async #enterInTurn(entry: Entry, line: Line, onStop: OnStop): Promise<Slot | Refused> {
+  async #enterInTurn(entry: Entry, line: Line): Promise<Slot | Refused> {
     while (!line.mayRun(entry.order)) {
-      const stopped = await this.#waitFor('', onStop, (waiter) => line.wait(entry.order, waiter.wake))
+      const stopped = await this.#waitFor('', entry, (waiter) => line.wait(entry.order, waiter.wake))
       if (stopped) return stopped
     }
-    return this.#slot(entry, onStop)
+    return this.#slot(entry)
   }
 
-  #slot(entry: Entry, onStop: OnStop): Soon<Slot | Refused> {
+  #slot(entry: Entry): Soon<Slot | Refused> {
     const slot = new Slot(this, entry)
-    const refused = this.take(slot, onStop)
+    const refused = this.take(slot)
     if (refused instanceof Promise) return refused.then((why) => why ?? slot)
     return refused ?? slot
   }
 
   /** Locks and limits, in their fixed order. Null when the slot has them all. */
-  take(slot: Slot, onStop: OnStop): Soon<Refused | null> {
+  take(slot: Slot, mayStop = true): Soon<Refused | null> {
     const { entry } = slot
     slot.locks = this.#locksOf(entry)
     slot.gates = entry.root === entry.uid ? this.#gatesOf(entry) : none
     for (const gate of slot.gates) gate.used(1)
     if (this.#go(slot)) return null
-    if (this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, onStop)
+    if (this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, mayStop)
     this.release(slot)
     return 'overloaded'
   }
@@ -140,7 +140,7 @@ export class Queue {
     return true
   }
 
-  async #takeInTurn(slot: Slot, onStop: OnStop): Promise<Refused | null> {
+  async #takeInTurn(slot: Slot, mayStop: boolean): Promise<Refused | null> {
     const { entry, locks, gates } = slot
     do {
       const name = locks[slot.taken]
@@ -148,7 +148,7 @@ export class Queue {
         this.release(slot)
         return 'would_deadlock'
       }
-      const stopped = await this.#waitFor(entry.position.tenant, onStop, (waiter) => {
+      const stopped = await this.#waitFor(entry.position.tenant, mayStop ? entry : null, (waiter) => {
         if (name === undefined) return gates[slot.taken - locks.length]?.wait(waiter)
         this.#locks.wait(name, entry.root, waiter)
         this.#line(entry.position)?.asked(entry.order)
@@ -180,7 +180,7 @@ export class Queue {
   }
 
   /** Waits to be woken or stopped. Woken and stopped at once counts as woken: the place was handed over and is given back by the caller. */
-  #waitFor(tenant: string, onStop: OnStop, join: (waiter: Waiter) => void): Promise<Refused | null> {
+  #waitFor(tenant: string, entry: Entry | null, join: (waiter: Waiter) => void): Promise<Refused | null> {
     this.#waiting++
     return new Promise<Refused | null>((resolve) => {
       let forget = (): void => {}
@@ -198,11 +198,12 @@ export class Queue {
           finish(null)
         },
       }
-      forget = onStop(() => {
-        if (woken || waiter.gone) return
-        waiter.gone = true
-        finish('stopped')
-      })
+      if (entry)
+        forget = entry.onStop(() => {
+          if (woken || waiter.gone) return
+          waiter.gone = true
+          finish('stopped')
+        })
       if (waiter.gone) forget()
       else join(waiter)
     })
@@ -285,7 +286,7 @@ export class Slot {
     if (this.#inside) return
     this.#inside = true
     // Overload does not apply to those already admitted; a lock it held may have become a circle, which then fails the wait.
-    if (await this.#queue.take(this, () => () => {})) throw new PawlError('would_deadlock', `The call is ${this.entry.uid}.`)
+    if (await this.#queue.take(this, false)) throw new PawlError('would_deadlock', `The call is ${this.entry.uid}.`)
   }
 
   /** The attempt is over. Its turn in the batch is not: a retry follows in the same place. */

@@ -115,7 +115,7 @@ export interface Asked {
   readonly tool: string
   readonly input: string
   readonly hash: string
-  readonly options: string | null
+  readonly options: CallOptions | null
 }
 
 export interface Settled {

@@ -49,11 +49,6 @@ export interface EventSubject {
   readonly call: string
 }
 
-export function eventOf<T extends EventType>(
-  { tenant, session, call }: EventSubject,
-  type: T,
-  at: number,
-  body: EventBodies[T],
-): NewEvent {
+export function eventOf<T extends EventType>({ tenant, session, call }: EventSubject, type: T, at: number, body: EventBodies[T]): NewEvent {
   return { type, tenant, session, call, at, body } as NewEvent
 }

@@ -61,7 +61,6 @@ export type Report = (error: unknown, layer: number | undefined) => void
 
 /** Answers at once if nothing asynchronous was asked. Never throws, never rejects. */
 export function decide(policies: readonly Policy[], question: Question, report?: Report): Decision | Promise<Decision> {
-  if (policies.length === 0 && question.tool.approval === undefined) return defaultDecision(policies, question.tool)
   const evaluate = (): Decision | Promise<Decision> => {
     const rules = ruleVotes(policies, question)
     // A deny stands whatever the functions say, so they are not bothered.
@@ -212,7 +211,7 @@ function spokenReason(effect: Effect, by: Voter['by'], tool: string): string {
  * POL-1, no vote: destructive or openWorld ask, even if readOnly; other own tools allow, or ask if any layer is careful.
  * TOOL-2: remote tools ask unless they are trusted and say that they do no harm; saying nothing is not saying so.
  */
-function defaultDecision(policies: readonly Policy[], { name, hints, remote, trusted }: ToolFacts): Decision {
+export function defaultDecision(policies: readonly Policy[], { name, hints, remote, trusted }: ToolFacts): Decision {
   const ask = (why: string): Decision => ({ effect: 'ask', by: 'default', reason: `${why}, so a person is asked first.` })
   if (hints.destructive) return ask(`'${name}' may destroy something that cannot be brought back`)
   if (hints.openWorld) return ask(`'${name}' reaches beyond the host's own systems`)

@@ -1,13 +1,13 @@
 // Batches: the calls of one model message on their way. Says to the queue what is coming before anything starts, starts the calls in
-// order, and gathers one outcome each. Cancelling, stopping at a failure and nested calls all end here.
+// order, and hands each outcome to whoever gathers them (gather.ts). Cancelling, stopping at a failure and nested calls all end here.
 
 import { hash } from 'node:crypto'
-import { readArguments } from '../call/arguments.ts'
+import { type ReadArguments, readArguments } from '../call/arguments.ts'
 import { checkBudget, defaultBudget, fit, type OutputBudget } from '../call/fit.ts'
 import type { Queue } from '../call/queue.ts'
-import type { Asked, Engine, Invocation, Settled } from '../engine/engine.ts'
+import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
-import { canonical } from '../kernel/canonical.ts'
+import { canonicalText } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
@@ -15,6 +15,7 @@ import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, clockValues } from './ask.ts'
+import { Batch, type How, type Why } from './gather.ts'
 
 export interface Place {
   readonly tenant: string
@@ -22,23 +23,13 @@ export interface Place {
   readonly principal: string | null
 }
 
-interface How {
-  readonly batch: string
-  readonly onFailure: 'continue' | 'stop'
-  readonly signal?: AbortSignal
-  /** The outermost call, for nested ones. */
-  readonly root?: string
-}
-
-type Why = { reason: string; by: string | null }
-
 export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
   readonly #tools: Toolset
   readonly #budget: OutputBudget
   /** Open calls of this process, for cancelling a session. */
-  readonly #open = new Map<string, { tenant: string; session: string }>()
+  readonly #open = new Map<string, CallPosition>()
 
   constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined }) {
     this.#engine = host.engine
@@ -47,22 +38,20 @@ export class Batches {
     this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
   }
 
-  async run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
+  run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
     const seen = new Map<string, number>()
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      return { call, asked: askedOf(call, place, { batch: how.batch, occurrence, order, root: how.root }), order }
+      return askedOf(call, place, { batch: how.batch, occurrence, order, root: how.root })
     })
     this.#expect(asks, how.onFailure === 'stop')
-    const batch = new Batch(how.signal, this.#engine())
+    const batch = new Batch(how, calls, this.#engine())
+    if (calls.length === 0) return batch.outcomes
     // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
-    try {
-      return await Promise.all(asks.map((ask) => this.#one(ask, batch, how)))
-    } finally {
-      batch.over()
-    }
+    for (const [order, asked] of asks.entries()) this.#start(asked, order, batch)
+    return batch.outcomes
   }
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
@@ -104,38 +93,65 @@ export class Batches {
   }
 
   /** A batch in which everything may run together needs no line. */
-  #expect(asks: readonly { asked: Asked; order: number }[], strict: boolean): void {
-    const kinds = asks.map(({ asked }) => this.#tools.get(asked.tool)?.concurrency.kind ?? 'parallel')
+  #expect(asks: readonly Asked[], strict: boolean): void {
+    const kinds = asks.map(({ tool }) => this.#tools.get(tool)?.concurrency.kind ?? 'parallel')
     if (asks.length === 1 || kinds.every((kind) => kind === 'parallel')) return
-    for (const [index, { asked, order }] of asks.entries())
-      this.#queue.expect(asked.position, order, kinds[index] ?? 'parallel', strict)
+    for (const [order, { position }] of asks.entries()) this.#queue.expect(position, order, kinds[order] ?? 'parallel', strict)
   }
 
-  async #one({ call, asked, order }: { call: CallAsk; asked: Asked; order: number }, batch: Batch, how: How): Promise<CallOutcome> {
+  #start(asked: Asked, order: number, batch: Batch): void {
+    if (batch.stopped) return this.#end(asked, order, batch, 0, notStarted(batch.stopped.reason))
+    const failed = (error: unknown): void => {
+      this.#queue.left(asked.position, order)
+      batch.failed(error)
+    }
     try {
-      if (batch.stopped) return this.#shown(call, 0, notStarted(batch.stopped.reason), '')
-      const started = await this.#engine().start(asked)
-      if (started.as === 'conflict') return this.#shown(call, 0, conflict(call, started.recorded), '')
-      const { tenant, session } = asked.position
-      this.#open.set(started.uid, { tenant, session })
-      batch.joined(started.uid)
-      try {
-        const settled: Settled = await started.settled
-        const { outcome } = settled
-        if (stops(outcome, how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-        return this.#shown(call, settled.attempts, outcome, started.uid)
-      } finally {
-        this.#open.delete(started.uid)
-        batch.left(started.uid)
-      }
+      const started = this.#engine().start(asked)
+      if (started instanceof Promise) started.then((found) => this.#join(found, asked, order, batch), failed)
+      else this.#join(started, asked, order, batch)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  #join(started: Started, asked: Asked, order: number, batch: Batch): void {
+    if (started.as === 'conflict') return this.#end(asked, order, batch, 0, conflict(batch.calls[order] as CallAsk, started.recorded))
+    const { uid, settled } = started
+    this.#open.set(uid, asked.position)
+    batch.joined(uid)
+    const over = (): void => {
+      this.#open.delete(uid)
+      batch.left(uid)
+    }
+    settled.then(
+      ({ attempts, outcome, text }) => {
+        over()
+        this.#end(asked, order, batch, attempts, outcome, uid, text)
+      },
+      (error: unknown) => {
+        over()
+        this.#queue.left(asked.position, order)
+        batch.failed(error)
+      },
+    )
+  }
+
+  #end(asked: Asked, order: number, batch: Batch, attempts: number, outcome: Outcome, uid = '', text?: string): void {
+    try {
+      const call = batch.calls[order] as CallAsk
+      if (stops(outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
+      batch.done(order, this.#shown(call, attempts, outcome, uid, text))
+    } catch (error) {
+      batch.failed(error)
     } finally {
       this.#queue.left(asked.position, order)
     }
   }
 
-  #shown(call: CallAsk, attempts: number, outcome: Outcome, uid: string): CallOutcome {
-    const { parts } = fit(outcome, this.#budget, uid)
-    return { ...outcome, callId: call.id, name: call.name, attempts, parts, ...(call.meta === undefined ? {} : { meta: call.meta }) }
+  #shown(call: CallAsk, attempts: number, outcome: Outcome, uid: string, text?: string): CallOutcome {
+    const { parts } = fit(outcome, this.#budget, uid, text)
+    const shown = { ...outcome, callId: call.id, name: call.name, attempts, parts }
+    return call.meta === undefined ? shown : { ...shown, meta: call.meta }
   }
 }
 
@@ -143,51 +159,6 @@ export class Batches {
 const stops = (outcome: Outcome, how: How): boolean =>
   outcome.status === 'failure' &&
   (how.onFailure === 'stop' || (outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted'))
-
-/** The open calls of one run, and what stops them. */
-class Batch {
-  stopped: Why | null = null
-  readonly #engine: Engine
-  readonly #signal: AbortSignal | undefined
-  readonly #running = new Set<string>()
-  readonly #aborted = (): void => {
-    const reason: unknown = this.#signal?.reason
-    const why =
-      typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : { reason: 'The batch was cancelled', by: null }
-    this.stop(why)
-  }
-
-  constructor(signal: AbortSignal | undefined, engine: Engine) {
-    this.#engine = engine
-    this.#signal = signal
-    if (signal?.aborted) this.#aborted()
-    else signal?.addEventListener('abort', this.#aborted, { once: true })
-  }
-
-  joined(uid: string): void {
-    this.#running.add(uid)
-    if (this.stopped) this.#cancel(uid, this.stopped)
-  }
-
-  left(uid: string): void {
-    this.#running.delete(uid)
-  }
-
-  stop(why: Why): void {
-    if (this.stopped) return
-    this.stopped = why
-    for (const uid of this.#running) this.#cancel(uid, why)
-  }
-
-  over(): void {
-    this.#signal?.removeEventListener('abort', this.#aborted)
-  }
-
-  #cancel(uid: string, why: Why): void {
-    // Should the store not answer, the call's own outcome tells.
-    this.#engine.cancel(uid, why).catch(() => {})
-  }
-}
 
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',
@@ -202,33 +173,35 @@ function askedOf(call: CallAsk, place: Place, at: { batch: string; occurrence: n
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
       : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
-  const options: CallOptions = {
-    ...(read.raw === null ? {} : { raw: read.raw }),
-    ...(read.ok ? {} : { unreadable: read.problem }),
-    ...(key === undefined ? {} : { callId: call.id }),
-    ...(call.meta === undefined ? {} : { meta: call.meta }),
-    ...(call.timeout === undefined ? {} : { timeout: inMs(clockValues(call.timeout)) }),
-    ...(call.deadline === undefined ? {} : { deadline: Number(call.deadline) }),
-    ...(at.order === 0 ? {} : { order: at.order }),
-    ...(at.root === undefined ? {} : { root: at.root }),
-  }
   const input = read.ok ? read.wire : 'null'
-  const content = contentHash(call.name, read.ok ? (JSON.parse(read.wire) as Json) : read.raw)
+  const content = read.ok ? canonicalText(read.wire, JSON.parse(read.wire) as Json) : JSON.stringify(read.raw)
   return {
     position,
     principal: place.principal,
     tool: call.name,
     input,
-    hash: content,
-    options: Object.keys(options).length > 0 ? JSON.stringify(options) : null,
+    // Of the content, not of the text: the same arguments in another order of keys are the same call.
+    hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
+    options: optionsOf(call, read, at),
   }
+}
+
+function optionsOf(call: CallAsk, read: ReadArguments, { order, root }: { order: number; root: string | undefined }): CallOptions | null {
+  const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
+  if (read.raw !== null) options.raw = read.raw
+  if (!read.ok) options.unreadable = read.problem
+  if (call.idempotencyKey !== undefined) options.callId = call.id
+  if (call.meta !== undefined) options.meta = JSON.parse(JSON.stringify(call.meta)) as Json // refused before anything starts
+  if (call.timeout !== undefined) options.timeout = inMs(clockValues(call.timeout))
+  if (call.deadline !== undefined) options.deadline = Number(call.deadline)
+  if (order !== 0) options.order = order
+  if (root !== undefined) options.root = root
+  for (const _ in options) return options
+  return null
 }
 
 const inMs = (clocks: Clocks): Record<string, number> =>
   Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
-
-/** Of the content, not of the text: the same arguments in another order of keys are the same call. */
-const contentHash = (tool: string, input: Json): string => hash('sha256', canonical([tool, input]), 'base64url')
 
 function conflict(call: CallAsk, recorded: { tool: string; input: string }): Outcome {
   const message = `A call with id '${call.id}' is on record with other content (tool '${recorded.tool}'). It was not run. Use a new id for a new call.`

@@ -13,9 +13,7 @@ function gated(store: Store): { store: Store; shut(): void; open(): void; waitin
     store: {
       ...store,
       commit: (change) =>
-        shut
-          ? new Promise((resolve, reject) => queue.push(() => void store.commit(change).then(resolve, reject)))
-          : store.commit(change),
+        shut ? new Promise((resolve, reject) => queue.push(() => void store.commit(change).then(resolve, reject))) : store.commit(change),
       ride: (change, heard) => void (shut ? queue.push(() => store.ride(change, heard)) : store.ride(change, heard)),
     },
     shut: () => void (shut = true),

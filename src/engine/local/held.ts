@@ -4,7 +4,7 @@
 import { PawlError } from '../../kernel/errors.ts'
 import { type CallProgress, type CallRecord, checkMove, progressOf } from '../../journal/call-state.ts'
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
-import type { AttachmentRecord, Change, Committed, Written } from '../../store/store.ts'
+import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
 import type { Stop } from '../engine.ts'
 import type { Host } from './host.ts'
 
@@ -64,12 +64,24 @@ export class HeldCall {
 
   /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
   held(change: Omit<Change, 'guards'>): Change {
-    const { uid, fence } = this.request
-    const guards = [{ kind: 'holds', call: uid, fence }] as const
+    return { guards: this.#guards(), ...change, ...this.#waiting() }
+  }
+
+  /** The call as it now stands, and the event that tells of it. */
+  moved(event: NewEvent, release = false): Change {
+    const { progress } = this
+    const change: Change = { guards: this.#guards(), updateCall: { uid: this.request.uid, progress, release }, events: [event] }
+    return this.attachments ? { ...change, ...this.#waiting() } : change
+  }
+
+  #guards(): readonly Guard[] {
+    return [{ kind: 'holds', call: this.request.uid, fence: this.request.fence }]
+  }
+
+  #waiting(): Pick<Change, 'attachments'> {
     const { attachments } = this
-    if (!attachments) return { guards, ...change }
     this.attachments = null
-    return { guards, ...change, attachments }
+    return attachments ? { attachments } : {}
   }
 
   check(): void {
@@ -95,16 +107,17 @@ export class HeldCall {
   }
 
   /** Whether it is on record. A store that does not answer ends the execution: what a body makes of the error no longer counts. */
-  async finish(change: Change): Promise<boolean> {
-    let committed: Committed
-    try {
-      committed = await this.host.store.commit(change)
-    } catch (error) {
-      this.end(lostStore(error))
-      throw error
-    }
-    if (!committed.ok) this.end(new PawlError('lease_lost'))
-    return committed.ok
+  finish(change: Change): Promise<boolean> {
+    return this.host.store.commit(change).then(
+      ({ ok }) => {
+        if (!ok) this.end(new PawlError('lease_lost'))
+        return ok
+      },
+      (error: unknown) => {
+        this.end(lostStore(error))
+        throw error
+      },
+    )
   }
 
   /**

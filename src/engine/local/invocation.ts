@@ -28,8 +28,9 @@ import type { Host } from './host.ts'
 const noOptions: CallOptions = {}
 const retryKey = /^retry:\d+$/
 
-/** What is on record of a call that is taken up again. */
+/** What is on record of a call that is taken up again; its options, where they are at hand. */
 interface Known {
+  readonly options?: CallOptions | null
   readonly steps?: readonly StepRecord[]
   readonly waits?: readonly WaitRecord[]
   readonly landed?: Resolution | null
@@ -57,7 +58,7 @@ export class LocalInvocation implements Invocation {
     this.#host = host
     this.request = record
     this.held = new HeldCall(host, record)
-    this.options = record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions)
+    this.options = known.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
     this.interrupted = interruptionOf(record)
     this.landed = known.landed ?? null
     this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
@@ -104,16 +105,18 @@ export class LocalInvocation implements Invocation {
 
   accept(args: string, terms: string): string {
     const { held } = this
-    held.progress = { ...held.progress, args, terms }
+    const { state, attempt, startedAt, wait, outcome, settledAt } = held.progress
+    held.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
     return args
   }
 
   begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>> {
     const { held } = this
     const at = this.#host.clock.now()
+    const { args, terms, wait, outcome, settledAt } = held.progress
     const attempt = held.progress.attempt + 1
-    held.move({ ...held.progress, state: 'running', attempt, startedAt: at })
-    const change = held.held({ updateCall: held.update(), events: [held.event('call.started', at, { attempt })] })
+    held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt })
+    const change = held.moved(held.event('call.started', at, { attempt }))
     if (how.durable) return this.#beginOnceHeld(held.write(change), body)
     held.ride(change)
     return held.surelyHeld() ? body() : this.#beginOnceHeld(held.verifyHeld(), body)
@@ -272,9 +275,9 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     held.check()
     const at = this.#host.clock.now()
-    held.move({ ...held.progress, state: 'settled', outcome: text, settledAt: at })
-    const body = { status, attempts: held.progress.attempt }
-    this.#letGo = held.finish(held.held({ updateCall: held.update(true), events: [held.event('call.settled', at, body)] }))
+    const { args, terms, attempt, startedAt, wait } = held.progress
+    held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
+    this.#letGo = held.finish(held.moved(held.event('call.settled', at, { status, attempts: attempt }), true))
     return this.#letGo
   }
 

@@ -34,17 +34,32 @@ export interface LocalEngineOptions {
 }
 
 /** A call somebody here runs or waits for. */
-interface Live {
+class Live {
   readonly uid: string
   readonly position: CallPosition
   readonly hash: string
   readonly promise: Promise<Settled>
-  readonly resolve: (settled: Settled) => void
-  readonly reject: (error: unknown) => void
   /** While this worker holds it. */
-  invocation: LocalInvocation | null
+  invocation: LocalInvocation | null = null
   /** Resolves when this worker has driven it as far as it can: to its end, or to where it waits without us. */
-  driven: Promise<void>
+  driven: Promise<void> | null = null
+  resolve!: (settled: Settled) => void
+  #reject!: (error: unknown) => void
+
+  constructor({ uid, position, hash }: CallRecord) {
+    this.uid = uid
+    this.position = position
+    this.hash = hash
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  reject(error: unknown): void {
+    this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
+    this.#reject(error)
+  }
 }
 
 export class LocalEngine implements Engine {
@@ -183,7 +198,7 @@ export class LocalEngine implements Engine {
       tool,
       input,
       hash,
-      options,
+      options: options && JSON.stringify(options),
       createdAt: clock.now(),
       state: 'received',
       args: null,
@@ -197,20 +212,17 @@ export class LocalEngine implements Engine {
       owner: lease.worker,
     }
     const live = this.#newLive(record)
-    const invocation = new LocalInvocation(this.#host, record)
+    const invocation = new LocalInvocation(this.#host, record, { options })
     invocation.insert()
     live.driven = this.#run(live, invocation)
     return live
   }
 
   #newLive(record: CallRecord): Live {
-    const { promise, resolve, reject } = Promise.withResolvers<Settled>()
-    promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
-    const { uid, position, hash } = record
     // A call that is on its way here keeps the program alive: nothing else may, while it sleeps or waits.
     if (this.#byUid.size === 0) this.#release = this.#host.clock.hold()
-    const live: Live = { uid, position, hash, promise, resolve, reject, invocation: null, driven: Promise.resolve() }
-    this.#byUid.set(uid, live)
+    const live = new Live(record)
+    this.#byUid.set(live.uid, live)
     return live
   }
 
@@ -295,7 +307,7 @@ export class LocalEngine implements Engine {
     if (record.uid === live.uid) return void this.#watch(record)
     this.#forget(live)
     const other = this.#watch(record)
-    other.promise.then(live.resolve, live.reject)
+    other.promise.then(live.resolve, (error: unknown) => live.reject(error))
   }
 
   #hinted(hint: Hint): void {
