@@ -11,12 +11,12 @@ import { successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accept.ts'
 import { type ClockName, Watch } from './clocks.ts'
-import { Context, type Pace } from './context.ts'
+import { Context } from './context.ts'
 import type { CallHost } from './host.ts'
 import type { Slot } from './queue.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
-import { waitOf } from './verbs.ts'
+import { type Pace, waitOf } from './verbs.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
 type Why = Stop | ClockName
@@ -77,7 +77,7 @@ class Attempt implements Pace {
         try {
           resolve(this.#ended(ended))
         } catch (error) {
-          reject(error as Error)
+          reject(error)
         }
       }
       this.#onStop = (why) => resolve(this.#stopped(why, body))

@@ -1,7 +1,7 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven, Invocation, ToSettle } from '../engine/engine.ts'
+import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Json } from '../kernel/value.ts'
 import type { Tool } from '../tool/tool.ts'

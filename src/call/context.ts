@@ -8,16 +8,9 @@ import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { CallHost } from './host.ts'
 import { type Live, liveOf } from './live.ts'
-import { type Verbs, verbsOf } from './verbs.ts'
+import { type Around, type Pace, type Verbs, verbsOf } from './verbs.ts'
 
-/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
-export interface Pace {
-  pause(): void
-  resume(): Promise<void>
-  progress(): void
-}
-
-export class Context {
+export class Context implements Around {
   readonly invocation: Invocation
   readonly tool: Tool
   readonly host: CallHost

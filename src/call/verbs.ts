@@ -8,8 +8,10 @@ import { PawlError } from '../kernel/errors.ts'
 import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
+import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
-import type { Context } from './context.ts'
+import type { CallHost } from './host.ts'
+import type { Live } from './live.ts'
 import { scope } from './scope.ts'
 import { runStep, stepError } from './step.ts'
 
@@ -52,7 +54,26 @@ const isName = (text: string): boolean => text.length <= longestName && text.isW
 type Verb = 'key' | 'step' | 'sleep' | 'later' | 'now' | 'random' | 'uuid' | 'run' | 'call' | 'progress' | 'output' | 'log' | 'attachments'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
 
-export function verbsOf(context: Context): Verbs {
+/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
+export interface Pace {
+  pause(): void
+  resume(): Promise<void>
+  progress(): void
+}
+
+/** What a ctx stands in. */
+export interface Around {
+  readonly invocation: Invocation
+  readonly tool: Tool
+  readonly host: CallHost
+  readonly pace: Pace | null
+  /** The attempt is over. */
+  readonly over: boolean
+  readonly signal: AbortSignal
+  readonly live: Live
+}
+
+export function verbsOf(context: Around): Verbs {
   const { invocation, tool, host, pace } = context
   const { request, callId: id } = invocation
   const mayRerun = onCrashOf(tool) === 'rerun'

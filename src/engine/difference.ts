@@ -1,6 +1,7 @@
 // A readable difference between two recorded forms: where they part, what was on record, what came. At most eight places; none
 // if they hold the same content, in whatever order of keys.
 
+import { PawlError } from '../kernel/errors.ts'
 import { decode, isAttachment, type Json } from '../kernel/value.ts'
 
 const most = 8
@@ -32,3 +33,10 @@ function compare(a: Json | undefined, b: Json | undefined, path: string, found: 
 }
 
 const own = (of: object, key: string): Json | undefined => (Object.hasOwn(of, key) ? (of as Record<string, Json>)[key] : undefined)
+
+/** DUR-4: another input under a recorded key is never a silent re-run. */
+export function refuseOtherInput(key: string, recorded: string | null, given: string | null): void {
+  const differs = difference(recorded, given)
+  if (differs.length === 0) return
+  throw new PawlError('replay_mismatch', `Step '${key}': ${differs.join('; ')}.`, { details: { step: key, differs } })
+}

@@ -42,19 +42,14 @@ export class GroupCommit {
 
   commit(change: Change): Promise<Committed> {
     return new Promise((resolve, reject) => {
-      this.#add(change, (answer) => ('failed' in answer ? reject(unavailable(answer.failed)) : resolve(answer)), false)
+      this.write(change, (answer) => ('failed' in answer ? reject(unavailable(answer.failed)) : resolve(answer)))
     })
   }
 
-  /** Nobody waits for it, so it costs no promise. */
-  ride(change: Change, heard: (answer: Written) => void): void {
-    this.#add(change, heard, true)
-  }
-
-  #add(change: Change, heard: (answer: Written) => void, rides: boolean): void {
+  write(change: Change, heard: (answer: Written) => void, how?: { ride: boolean }): void {
     if (this.#closed) return heard({ failed: new PawlError('store_unavailable', 'It was closed.') })
     this.#queue.push({ change, heard })
-    if (!rides) this.#schedule()
+    if (!how?.ride) this.#schedule()
     else this.#callOffLinger ??= this.#clock.timer(lingerMs, () => this.#schedule())
   }
 

@@ -110,7 +110,7 @@ export function memoryStore(options: { clock: Clock }): Store {
   return {
     kind: 'memory',
     commit: (change) => group.commit(change),
-    ride: (change, heard) => group.ride(change, heard),
+    write: (change, heard, how) => group.write(change, heard, how),
     callAt: (position) => recordOf(positions.get(position)),
     call: (uid) => recordOf(calls.get(uid)),
     steps: (call) => [...(steps.get(call)?.values() ?? [])],

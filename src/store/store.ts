@@ -71,8 +71,11 @@ export interface Store {
 
   /** Resolves when the change is durable (or refused). Rejects with store_unavailable when that cannot be known. */
   commit(change: Change): Promise<Committed>
-  /** Nobody waits for this one: it may linger a moment to share the sync of the next change. Order is kept. */
-  ride(change: Change, heard: (answer: Written) => void): void
+  /**
+   * The same for those who need no promise of it. With `ride` nobody waits for this one: it may linger a moment to share the sync of the
+   * next change. Order is kept.
+   */
+  write(change: Change, heard: (answer: Written) => void, how?: { ride: boolean }): void
 
   callAt(position: CallPosition): Soon<CallRecord | undefined>
   call(uid: string): Soon<CallRecord | undefined>

@@ -1,7 +1,8 @@
-// The key of a wait (WAIT-3): 256 bits that only the host can derive and only their hash is stored. The same wait of the same
+// What only the host can derive. The key of a wait (WAIT-3): 256 bits that only the host can derive and only their hash is stored. The same wait of the same
 // call has the same key after a crash, because everything it is derived from is on record or with the host.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
+import type { CallPosition } from '../journal/call-state.ts'
 import { frame } from '../kernel/id.ts'
 
 const prefix = 'pawl_'
@@ -29,3 +30,9 @@ export const hashKey = (key: string): string => createHash('sha256').update(key)
 
 /** Whether a text could be a key at all; what is not one need not be looked up. */
 export const looksLikeKey = (text: unknown): text is string => typeof text === 'string' && shape.test(text)
+
+/** Bytes that every execution of a call gets again, and nobody can guess. */
+export const derived = (secret: Uint8Array, { tenant, session, batch, id, occurrence }: CallPosition, purpose: string): Uint8Array =>
+  createHmac('sha256', secret)
+    .update(frame('pawl derive v1', tenant, session, batch, id, occurrence, purpose))
+    .digest()

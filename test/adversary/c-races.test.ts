@@ -14,7 +14,7 @@ function gated(store: Store): { store: Store; shut(): void; open(): void; waitin
       ...store,
       commit: (change) =>
         shut ? new Promise((resolve, reject) => queue.push(() => void store.commit(change).then(resolve, reject))) : store.commit(change),
-      ride: (change, heard) => void (shut ? queue.push(() => store.ride(change, heard)) : store.ride(change, heard)),
+      write: (change, heard, how) => void (shut ? queue.push(() => store.write(change, heard, how)) : store.write(change, heard, how)),
     },
     shut: () => void (shut = true),
     open() {

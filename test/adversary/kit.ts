@@ -19,7 +19,7 @@ export function faulty(store: Store, faults: Faults): Store {
   const out: Record<string, unknown> = { ...store }
   for (const name of Object.keys(store)) {
     const method = (store as unknown as Record<string, unknown>)[name]
-    if (typeof method !== 'function' || name === 'commit' || name === 'ride') continue
+    if (typeof method !== 'function' || name === 'commit' || name === 'write') continue
     out[name] = (...args: unknown[]) => {
       faults.on?.[name as keyof Store]?.()
       return (method as (...a: unknown[]) => unknown)(...args)
@@ -29,13 +29,13 @@ export function faulty(store: Store, faults: Faults): Store {
     faults.onCommit?.(change)
     return store.commit(change)
   }
-  out.ride = (change: Change, heard: (answer: Written) => void) => {
+  out.write = (change: Change, heard: (answer: Written) => void, how?: { ride: boolean }) => {
     try {
       faults.onCommit?.(change)
     } catch (failed) {
       return queueMicrotask(() => heard({ failed }))
     }
-    store.ride(change, heard)
+    store.write(change, heard, how)
   }
   return out as unknown as Store
 }

@@ -139,10 +139,10 @@ function killing(store: Store): Store {
       const committed = store.commit(change)
       return mine === write ? committed.then((result) => (die(), result)) : committed
     },
-    ride: (change, heard) => {
+    write: (change, heard, how) => {
       const mine = ++writes
       if (mine === write && when === 'before') die()
-      store.ride(change, (answer) => (mine === write ? die() : heard(answer)))
+      store.write(change, (answer) => (mine === write ? die() : heard(answer)), how)
     },
   }
 }

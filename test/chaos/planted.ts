@@ -13,7 +13,7 @@ const without = (change: Change, kind: Guard['kind']): Change => ({
 const writing = (store: Store, change: (change: Change) => Change): Store => ({
   ...store,
   commit: (given) => store.commit(change(given)),
-  ride: (given, heard) => store.ride(change(given), heard),
+  write: (given, heard, how) => store.write(change(given), heard, how),
 })
 
 export const plants: Readonly<Record<string, Break>> = {
@@ -33,7 +33,10 @@ export const plants: Readonly<Record<string, Break>> = {
       setTimeout(() => void store.commit(change).catch(() => {}), 4)
       return { ok: true }
     },
-    ride: (change) => void setTimeout(() => store.ride(change, () => {}), 4),
+    write: (change, heard) => {
+      setTimeout(() => store.write(change, () => {}), 4)
+      queueMicrotask(() => heard({ ok: true }))
+    },
   }),
 
   /** The end of a step is not on record when its value is used. */

@@ -9,6 +9,7 @@ import type { Stop } from '../engine.ts'
 import type { Host } from './host.ts'
 
 const none: never[] = []
+const rides = { ride: true }
 
 export class HeldCall {
   readonly request: CallRecord
@@ -89,35 +90,31 @@ export class HeldCall {
   }
 
   /** Durable when it resolves. Throws if it was refused, or if the execution ended while the disk was busy: then the body must not go on. */
-  async write(change: Change): Promise<void> {
+  write(change: Change): Promise<void> {
     this.check()
-    await this.finish(change)
-    this.check()
+    return new Promise((resolve, reject) => {
+      this.host.store.write(change, (answer) => {
+        this.judge(answer)
+        if ('failed' in answer) reject(lostStore(answer.failed))
+        else if (this.stopped && 'over' in this.stopped) reject(this.stopped.over)
+        else resolve()
+      })
+    })
   }
 
   /** Durable no later than what follows it. */
   ride(change: Change): void {
     this.check()
-    this.host.store.ride(change, this.#heard)
+    this.host.store.write(change, this.#heard, rides)
   }
 
-  readonly #heard = (answer: Written): void => {
+  readonly #heard = (answer: Written): void => void this.judge(answer)
+
+  /** Whether a change is on record. If not, or if nobody knows, the execution ends: what a body makes of it no longer counts. */
+  judge(answer: Written): boolean {
     if ('failed' in answer) this.end(lostStore(answer.failed))
     else if (!answer.ok) this.end(new PawlError('lease_lost'))
-  }
-
-  /** Whether it is on record. A store that does not answer ends the execution: what a body makes of the error no longer counts. */
-  finish(change: Change): Promise<boolean> {
-    return this.host.store.commit(change).then(
-      ({ ok }) => {
-        if (!ok) this.end(new PawlError('lease_lost'))
-        return ok
-      },
-      (error: unknown) => {
-        this.end(lostStore(error))
-        throw error
-      },
-    )
+    return 'ok' in answer && answer.ok
   }
 
   /**

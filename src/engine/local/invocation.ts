@@ -3,9 +3,7 @@
 // Syncs (power mode): `begin({ durable })` is one, shared with the arrival of the call; every step end is one; the outcome is
 // one. What nobody has to wait for (arrival, accepted arguments, the start of a body that may rerun) rides with the next.
 
-import { createHmac } from 'node:crypto'
 import { PawlError } from '../../kernel/errors.ts'
-import { frame } from '../../kernel/id.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
 import {
   type CallOptions,
@@ -19,8 +17,8 @@ import {
   type WaitRecord,
 } from '../../journal/call-state.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
-import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
-import { difference } from '../difference.ts'
+import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
+import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
 import { HeldCall } from './held.ts'
 import type { Host } from './host.ts'
@@ -35,7 +33,6 @@ interface Known {
   readonly waits?: readonly WaitRecord[]
   readonly landed?: Resolution | null
 }
-const nothing: Known = {}
 
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
@@ -47,14 +44,16 @@ export class LocalInvocation implements Invocation {
   /** By key and by name; most calls have none. */
   #steps: Map<string, StepRecord> | null
   #waits: Map<string, WaitRecord> | null
-  #retries: number
+  retries: number
   /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
   #running = 0
-  /** The last write of this execution, under way or done: true if the call is no longer ours to give back. */
-  #letGo: Promise<boolean> | null = null
+  /** The last write of this execution, the one that lets go of the call, is under way. */
+  #lettingGo = false
+  #onLetGo: (() => void) | null = null
+  #parked = false
 
-  constructor(host: Host, record: CallRecord, known: Known = nothing) {
+  constructor(host: Host, record: CallRecord, known: Known) {
     this.#host = host
     this.request = record
     this.held = new HeldCall(host, record)
@@ -63,7 +62,7 @@ export class LocalInvocation implements Invocation {
     this.landed = known.landed ?? null
     this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
     this.#waits = known.waits ? new Map(known.waits.map((wait) => [wait.name, wait])) : null
-    this.#retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
+    this.retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
   }
 
   get callId(): string {
@@ -78,9 +77,6 @@ export class LocalInvocation implements Invocation {
   }
   get attempt(): number {
     return this.held.progress.attempt
-  }
-  get retries(): number {
-    return this.#retries
   }
   get stopped(): Stop | null {
     return this.held.stopped
@@ -130,10 +126,10 @@ export class LocalInvocation implements Invocation {
 
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { held } = this
-    const round = this.#retries + 1
+    const round = this.retries + 1
     const found = this.#steps?.get(spec.key)
     if (found) {
-      if (found.input !== spec.input) refuseOtherInput(spec, found.input)
+      if (found.input !== spec.input) refuseOtherInput(spec.key, found.input, spec.input)
       if (found.state === 'done') return { done: found.value as string }
       if (found.state === 'failed' && found.round === round) return { failed: found.value as string }
       if (found.state === 'started' && spec.once) {
@@ -209,15 +205,15 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     const at = this.#host.clock.now()
     const until = at + delayMs
-    this.#retries++
+    this.retries++
     held.move({ ...held.progress, state: 'queued' })
     const step = {
       call: this.request.uid,
-      key: `retry:${this.#retries}`,
+      key: `retry:${this.retries}`,
       state: 'done' as const,
       input: null,
       value: String(until),
-      round: this.#retries,
+      round: this.retries,
       at,
     }
     this.#keep(step)
@@ -227,7 +223,7 @@ export class LocalInvocation implements Invocation {
   }
 
   delayed(): Promise<void> | undefined {
-    const last = this.#retries === 0 ? undefined : this.#steps?.get(`retry:${this.#retries}`)
+    const last = this.retries === 0 ? undefined : this.#steps?.get(`retry:${this.retries}`)
     return last && !this.stopped ? this.#delay(Number(last.value)) : undefined
   }
 
@@ -248,16 +244,13 @@ export class LocalInvocation implements Invocation {
     const { uid, fence } = this.request
     const at = this.#host.clock.now()
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
-    const step = { call: uid, key: `late:${attempt}`, state, input: null, value, round: this.#retries + 1, at }
+    const step = { call: uid, key: `late:${attempt}`, state, input: null, value, round: this.retries + 1, at }
     const event = this.held.event('call.late', at, { attempt, status: state === 'done' ? 'success' : 'failure' })
     await this.#host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
   }
 
   derive(purpose: string): Uint8Array {
-    const { tenant, session, batch, id, occurrence } = this.request.position
-    return createHmac('sha256', this.#host.secret)
-      .update(frame('pawl derive v1', tenant, session, batch, id, occurrence, purpose))
-      .digest()
+    return derived(this.#host.secret, this.request.position, purpose)
   }
 
   attach(attachment: AttachmentRecord): void {
@@ -270,15 +263,21 @@ export class LocalInvocation implements Invocation {
     return this.held.attachments?.find((each) => each.id === id) ?? (await this.#host.store.attachment(tenant, id))
   }
 
-  /** Ends the call. False if another holder or an earlier end was there first: then nothing was written. */
-  settle(status: Outcome['status'], text: string): Promise<boolean> {
+  /** Ends the call. Hears false if another holder or an earlier end was there first: then nothing was written. */
+  settle(status: Outcome['status'], text: string, heard: (written: boolean) => void): void {
     const { held } = this
     held.check()
     const at = this.#host.clock.now()
     const { args, terms, attempt, startedAt, wait } = held.progress
     held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
-    this.#letGo = held.finish(held.moved(held.event('call.settled', at, { status, attempts: attempt }), true))
-    return this.#letGo
+    const change = held.moved(held.event('call.settled', at, { status, attempts: attempt }), true)
+    this.#lettingGo = true
+    this.#host.store.write(change, (answer) => {
+      const written = held.judge(answer)
+      this.#lettingGo = false
+      this.#onLetGo?.()
+      heard(written)
+    })
   }
 
   /** Parks the call on an open wait and lets go of it, unless the wait is answered already or the call is no longer ours. */
@@ -291,18 +290,23 @@ export class LocalInvocation implements Invocation {
       updateCall: { uid: this.request.uid, progress, release: true },
       events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
-    const committing = this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
-    this.#letGo = committing.then(({ ok }) => ok)
-    this.#letGo.catch(() => {}) // heard below
-    const committed = await committing
-    if (committed.ok) return 'parked'
-    return committed.refused.kind === 'open' ? 'answered' : 'lost'
+    this.#lettingGo = true
+    try {
+      const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
+      this.#parked = committed.ok
+      if (committed.ok) return 'parked'
+      return committed.refused.kind === 'open' ? 'answered' : 'lost'
+    } finally {
+      this.#lettingGo = false
+      this.#onLetGo?.()
+    }
   }
 
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
     // It may just be settling or parking: what that wrote must not be written over.
-    if ((await this.#letGo?.catch(() => false)) || this.held.progress.state === 'settled') return
+    if (this.#lettingGo) await new Promise<void>((resolve) => void (this.#onLetGo = resolve))
+    if (this.#parked || this.held.progress.state === 'settled') return
     await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 
@@ -333,10 +337,4 @@ export class LocalInvocation implements Invocation {
       this.#waiting--
     }
   }
-}
-
-function refuseOtherInput(spec: StepSpec, recorded: string | null): void {
-  const differs = difference(recorded, spec.input)
-  if (differs.length === 0) return
-  throw new PawlError('replay_mismatch', `Step '${spec.key}': ${differs.join('; ')}.`, { details: { step: spec.key, differs } })
 }

@@ -6,15 +6,16 @@ import type { Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode, encode } from '../../kernel/value.ts'
-import type { CallPosition, CallRecord, Resolution } from '../../journal/call-state.ts'
+import type { CallRecord, Resolution } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
-import type { Asked, Drive, Engine, ResolveAnswer, Settled, Started, ToSettle } from '../engine.ts'
+import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, ToSettle, Wait } from '../engine.ts'
 import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
+import { Live } from './live.ts'
 import { Lease } from './lease.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
@@ -31,35 +32,6 @@ export interface LocalEngineOptions {
   readonly drive: Drive
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
-}
-
-/** A call somebody here runs or waits for. */
-class Live {
-  readonly uid: string
-  readonly position: CallPosition
-  readonly hash: string
-  readonly promise: Promise<Settled>
-  /** While this worker holds it. */
-  invocation: LocalInvocation | null = null
-  /** Resolves when this worker has driven it as far as it can: to its end, or to where it waits without us. */
-  driven: Promise<void> | null = null
-  resolve!: (settled: Settled) => void
-  #reject!: (error: unknown) => void
-
-  constructor({ uid, position, hash }: CallRecord) {
-    this.uid = uid
-    this.position = position
-    this.hash = hash
-    this.promise = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.#reject = reject
-    })
-  }
-
-  reject(error: unknown): void {
-    this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
-    this.#reject(error)
-  }
 }
 
 export class LocalEngine implements Engine {
@@ -161,7 +133,7 @@ export class LocalEngine implements Engine {
     if (busy.length === 0 || graceMs === 0) return
     let callOff = (): void => {}
     const patience = new Promise<void>((resolve) => void (callOff = clock.timer(graceMs, resolve)))
-    await Promise.race([Promise.all(busy.map((live) => live.driven)), patience])
+    await Promise.race([Promise.all(busy.map((live) => live.released())), patience])
     callOff()
   }
 
@@ -214,7 +186,7 @@ export class LocalEngine implements Engine {
     const live = this.#newLive(record)
     const invocation = new LocalInvocation(this.#host, record, { options })
     invocation.insert()
-    live.driven = this.#run(live, invocation)
+    this.#run(live, invocation)
     return live
   }
 
@@ -238,40 +210,64 @@ export class LocalEngine implements Engine {
   }
 
   #ended(live: Live, request: CallRecord, attempts: number, text: string): void {
-    live.invocation = null
+    live.release()
     this.#forget(live)
     if (this.#live.get(live.position) === live) this.#live.delete(live.position)
     live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text })
   }
 
   /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
-  async #run(live: Live, first: LocalInvocation): Promise<void> {
-    let invocation = first
-    live.invocation = invocation
+  #run(live: Live, invocation: LocalInvocation): void {
+    live.hold(invocation)
+    this.#drive(invocation).then(
+      (driven) => this.#driven(live, invocation, driven),
+      (error: unknown) => this.#threw(live, invocation, error),
+    )
+  }
+
+  #driven(live: Live, invocation: LocalInvocation, driven: Driven): void {
+    if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
+    const [status, text] = this.#recorded(driven, invocation)
     try {
-      for (;;) {
-        const driven = await this.#driven(invocation)
-        if ('settle' in driven) {
-          const [status, text] = this.#recorded(driven, invocation)
-          if (!(await invocation.settle(status, text))) return await this.#lost(live)
-          return this.#ended(live, invocation.request, invocation.attempt, text)
-        }
-        const parked = await invocation.park(driven.park)
-        if (parked === 'parked') return void (live.invocation = null)
-        if (parked === 'lost') return await this.#lost(live)
-        // Its answer came before it could park: land it here and now.
-        const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
-        invocation = new LocalInvocation(this.#host, request, { landed: await this.#answers.given(driven.park.id) })
-        live.invocation = invocation
-      }
+      invocation.settle(status, text, (written) => {
+        if (written) this.#ended(live, invocation.request, invocation.attempt, text)
+        else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
+      })
     } catch (error) {
-      if (error instanceof PawlError && error.code === 'lease_lost') return this.#lost(live)
-      // The store did not answer: the call may be on record as ours. It is let go of as soon as the store answers again.
-      if (!this.#closing) this.#sweeper.orphaned(live.uid)
-      this.#forget(live)
-      this.#live.delete(live.position)
-      live.reject(error)
+      this.#failed(live, error)
     }
+  }
+
+  async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
+    const parked = await invocation.park(wait)
+    if (parked === 'parked') return live.release()
+    if (parked === 'lost') return this.#lost(live)
+    // Its answer came before it could park: land it here and now.
+    const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
+    this.#run(live, new LocalInvocation(this.#host, request, { landed: await this.#answers.given(wait.id) }))
+  }
+
+  /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
+  #threw(live: Live, invocation: LocalInvocation, error: unknown): void {
+    if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
+    this.#host.logger.error('The pipeline threw', { call: invocation.request.uid, error })
+    this.#driven(live, invocation, { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) })
+  }
+
+  /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
+  #failed(live: Live, error: unknown): void {
+    if (error instanceof PawlError && error.code === 'lease_lost') {
+      this.#lost(live).catch((cause: unknown) => this.#unknown(live, cause))
+    } else this.#unknown(live, error)
+  }
+
+  /** The call may be on record as ours. It is let go of as soon as the store answers again. */
+  #unknown(live: Live, error: unknown): void {
+    if (!this.#closing) this.#sweeper.orphaned(live.uid)
+    live.release()
+    this.#forget(live)
+    this.#live.delete(live.position)
+    live.reject(error)
   }
 
   /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
@@ -284,20 +280,9 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
-  async #driven(invocation: LocalInvocation): ReturnType<Drive> {
-    try {
-      return await this.#drive(invocation)
-    } catch (error) {
-      if (invocation.stopped && 'over' in invocation.stopped) throw invocation.stopped.over
-      this.#host.logger.error('The pipeline threw', { call: invocation.request.uid, error })
-      return { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) }
-    }
-  }
-
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
   async #lost(live: Live): Promise<void> {
-    live.invocation = null
+    live.release()
     const record = await this.#host.store.callAt(live.position)
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
     if (record.hash !== live.hash) {
@@ -348,6 +333,6 @@ export class LocalEngine implements Engine {
     const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
-    live.driven = this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
+    this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
   }
 }

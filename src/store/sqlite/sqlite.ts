@@ -106,7 +106,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   return {
     kind: 'sqlite',
     commit: (change) => group.commit(change),
-    ride: (change, heard) => group.ride(change, heard),
+    write: (change, heard, how) => group.write(change, heard, how),
     callAt: (p) => oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence)),
     call: (uid) => oneCall(q.call.get(uid)),
     steps: (call) => q.steps.all(call) as unknown as StepRecord[],

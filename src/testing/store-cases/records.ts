@@ -125,7 +125,7 @@ export const parking = (call: CallRecord, wait: string): Change =>
 /** The answer to a riding change. */
 export const riding = (store: Store, ride: Change): Promise<Committed> =>
   new Promise((resolve, reject) => {
-    store.ride(ride, (answer) => ('failed' in answer ? reject(answer.failed as Error) : resolve(answer)))
+    store.write(ride, (answer) => ('failed' in answer ? reject(answer.failed) : resolve(answer)), { ride: true })
   })
 
 export function accepted(answer: Committed): void {

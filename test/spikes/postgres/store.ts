@@ -119,7 +119,7 @@ export async function postgresStore({ connection, schema, clock }: PostgresOptio
   return {
     kind: 'postgres',
     commit: (change) => group.commit(change),
-    ride: (change, heard) => group.ride(change, heard),
+    write: (change, heard, how) => group.write(change, heard, how),
     callAt: (position) => row(callOf, 'SELECT * FROM calls WHERE place = $1', [placeOf(position)]),
     call: (uid) => row(callOf, 'SELECT * FROM calls WHERE uid = $1', [nameIn(uid)]),
     steps: (call) => rows(stepOf, 'SELECT * FROM steps WHERE call = $1', [nameIn(call)]),

@@ -7,14 +7,13 @@
 
 import type { RestatePromise as Operation, WorkflowSharedContext } from '@restatedev/restate-sdk'
 import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { difference } from '../../../src/engine/difference.ts'
 import type { Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
 import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/journal/call-state.ts'
 import { PawlError } from '../../../src/kernel/errors.ts'
-import { frame } from '../../../src/kernel/id.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
-import { hashKey, newSalt, waitKey } from '../../../src/wait/key.ts'
+import { derived, hashKey, newSalt, waitKey } from '../../../src/wait/key.ts'
 import { decodeResolution, encodeResolution } from '../../../src/wait/resolution.ts'
 import { Pump } from './pump.ts'
 
@@ -202,10 +201,7 @@ export class RestateInvocation implements Invocation {
   }
 
   derive(purpose: string): Uint8Array {
-    const { tenant, session, batch, id, occurrence } = this.request.position
-    return createHmac('sha256', this.#secret)
-      .update(frame('pawl derive v1', tenant, session, batch, id, occurrence, purpose))
-      .digest()
+    return derived(this.#secret, this.request.position, purpose)
   }
 
   // A replay attaches the same bytes again, so within an attempt memory is enough. Beyond it they belong in Pawl's store:

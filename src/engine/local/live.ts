@@ -1,0 +1,50 @@
+// A call somebody here runs or waits for.
+
+import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { Settled } from '../engine.ts'
+import type { LocalInvocation } from './invocation.ts'
+
+export class Live {
+  readonly uid: string
+  readonly position: CallPosition
+  readonly hash: string
+  readonly promise: Promise<Settled>
+  resolve!: (settled: Settled) => void
+  #reject!: (why: unknown) => void
+  #invocation: LocalInvocation | null = null
+  #onReleased: (() => void) | null = null
+
+  constructor({ uid, position, hash }: CallRecord) {
+    this.uid = uid
+    this.position = position
+    this.hash = hash
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** While this worker holds it. */
+  get invocation(): LocalInvocation | null {
+    return this.#invocation
+  }
+
+  hold(invocation: LocalInvocation): void {
+    this.#invocation = invocation
+  }
+
+  /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
+  release(): void {
+    this.#invocation = null
+    this.#onReleased?.()
+  }
+
+  released(): Promise<void> {
+    return new Promise((resolve) => void (this.#onReleased = resolve))
+  }
+
+  reject(why: unknown): void {
+    this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
+    this.#reject(why)
+  }
+}
