@@ -48,10 +48,9 @@ export class LocalInvocation implements Invocation {
   /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
   #running = 0
-  /** The last write of this execution, the one that lets go of the call, is under way. */
-  #lettingGo = false
+  /** The last write of this execution, the one that lets go of the call. */
+  #letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
   #onLetGo: (() => void) | null = null
-  #parked = false
 
   constructor(host: Host, record: CallRecord, known: Known) {
     this.#host = host
@@ -137,17 +136,8 @@ export class LocalInvocation implements Invocation {
       }
     }
     const { attempt } = this
-    const step = (state: StepRecord['state'], value: string | null): StepRecord => ({
-      call: this.request.uid,
-      key: spec.key,
-      state,
-      input: spec.input,
-      value,
-      round,
-      at: this.#host.clock.now(),
-    })
     if (spec.once) {
-      const started = step('started', null)
+      const started = this.#step(spec.key, 'started', null, round, spec.input)
       this.#keep(started)
       await held.write(held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }))
     }
@@ -156,8 +146,9 @@ export class LocalInvocation implements Invocation {
     const end = await body().finally(() => this.#running--)
     // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.
     if (this.attempt !== attempt || held.progress.state === 'settled') throw new PawlError('attempt_over')
-    const ended = 'done' in end ? step('done', end.done) : step('failed', end.failed)
-    await held.write(held.held({ steps: [ended], events: [held.event(`step.${ended.state as 'done'}`, ended.at, { step: spec.key })] }))
+    const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
+    const ended = this.#step(spec.key, state, value, round, spec.input)
+    await held.write(held.held({ steps: [ended], events: [held.event(`step.${state}`, ended.at, { step: spec.key })] }))
     this.#keep(ended)
     return end
   }
@@ -207,15 +198,7 @@ export class LocalInvocation implements Invocation {
     const until = at + delayMs
     this.retries++
     held.move({ ...held.progress, state: 'queued' })
-    const step = {
-      call: this.request.uid,
-      key: `retry:${this.retries}`,
-      state: 'done' as const,
-      input: null,
-      value: String(until),
-      round: this.retries,
-      at,
-    }
+    const step = this.#step(`retry:${this.retries}`, 'done', String(until), this.retries)
     this.#keep(step)
     const events = [held.event('call.queued', at, { attempt: held.progress.attempt, until, code })]
     await held.write(held.held({ updateCall: held.update(), steps: [step], events }))
@@ -244,7 +227,7 @@ export class LocalInvocation implements Invocation {
     const { uid, fence } = this.request
     const at = this.#host.clock.now()
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
-    const step = { call: uid, key: `late:${attempt}`, state, input: null, value, round: this.retries + 1, at }
+    const step = this.#step(`late:${attempt}`, state, value, this.retries + 1)
     const event = this.held.event('call.late', at, { attempt, status: state === 'done' ? 'success' : 'failure' })
     await this.#host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
   }
@@ -271,10 +254,10 @@ export class LocalInvocation implements Invocation {
     const { args, terms, attempt, startedAt, wait } = held.progress
     held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
     const change = held.moved(held.event('call.settled', at, { status, attempts: attempt }), true)
-    this.#lettingGo = true
+    this.#letGo = 'under way'
     this.#host.store.write(change, (answer) => {
       const written = held.judge(answer)
-      this.#lettingGo = false
+      this.#letGo = 'settled' // or somebody else's, or unknown: in no case ours to give back
       this.#onLetGo?.()
       heard(written)
     })
@@ -290,14 +273,15 @@ export class LocalInvocation implements Invocation {
       updateCall: { uid: this.request.uid, progress, release: true },
       events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
-    this.#lettingGo = true
+    this.#letGo = 'under way'
+    let parked = false
     try {
       const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
-      this.#parked = committed.ok
+      parked = committed.ok
       if (committed.ok) return 'parked'
       return committed.refused.kind === 'open' ? 'answered' : 'lost'
     } finally {
-      this.#lettingGo = false
+      this.#letGo = parked ? 'parked' : 'not yet'
       this.#onLetGo?.()
     }
   }
@@ -305,14 +289,18 @@ export class LocalInvocation implements Invocation {
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
     // It may just be settling or parking: what that wrote must not be written over.
-    if (this.#lettingGo) await new Promise<void>((resolve) => void (this.#onLetGo = resolve))
-    if (this.#parked || this.held.progress.state === 'settled') return
+    if (this.#letGo === 'under way') await new Promise<void>((resolve) => void (this.#onLetGo = resolve))
+    if (this.#letGo !== 'not yet') return
     await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 
   async #instant(key: string, inMs: number): Promise<number> {
     const end = await this.run({ key, input: null, once: false }, async () => ({ done: String(this.#host.clock.now() + inMs) }))
     return Number((end as { done: string }).done)
+  }
+
+  #step(key: string, state: StepRecord['state'], value: string | null, round: number, input: string | null = null): StepRecord {
+    return { call: this.request.uid, key, state, input, value, round, at: this.#host.clock.now() }
   }
 
   #keep(step: StepRecord): void {
