@@ -23,7 +23,7 @@ export async function accept(invocation: Invocation, tool: Tool, host: CallHost)
   if (invocation.args !== null) return recordedOnes(invocation, tool, host)
   const read = readable(invocation, tool, host)
   if ('settle' in read) return read
-  const hooked = await beforeHooks(invocation, read.input, host)
+  const hooked = await beforeHooks(invocation, tool, read.input, host)
   if ('settle' in hooked) return hooked
   const checked = await validated(tool, hooked.input)
   if ('settle' in checked) return loopBound(checked, invocation, host)

@@ -33,7 +33,8 @@ export const callPipeline =
   }
 
 async function stages(invocation: Invocation, host: CallHost): Promise<Driven> {
-  const found = resolveTool(invocation, host) // tool_unavailable
+  const resolved = resolveTool(invocation, host) // tool_unavailable
+  const found = resolved instanceof Promise ? await resolved : resolved
   if ('settle' in found) return found
   const { tool } = found
   const accepted = await accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
@@ -75,6 +76,6 @@ async function tries(invocation: Invocation, tool: Tool, accepted: Accepted, hos
 
 /** After hooks, check output. The engine settles it, once; project.ts shows it to the model; the feed tells. */
 async function finish(invocation: Invocation, tool: Tool, args: Json, outcome: Outcome, host: CallHost): Promise<Driven> {
-  const hooked = await afterHooks(invocation, args, outcome, host)
+  const hooked = await afterHooks(invocation, tool, args, outcome, host)
   return { settle: await checkOutput(invocation, tool, hooked, host) }
 }

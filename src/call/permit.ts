@@ -5,6 +5,7 @@ import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import { decide } from '../policy/decide.ts'
+import type { ToolFacts } from '../policy/rules.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { CallHost } from './host.ts'
 
@@ -14,7 +15,7 @@ export async function permit(invocation: Invocation, tool: Tool, args: Json, hos
     tenant: position.tenant,
     session: position.session,
     principal,
-    tool: { name: tool.name, id: tool.id, hints: tool.hints, remote: false, trusted: true },
+    tool: factsOf(tool),
     args,
   }
   const report = (error: unknown): void =>
@@ -28,6 +29,10 @@ export async function permit(invocation: Invocation, tool: Tool, args: Json, hos
   if (over) return { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }
   return null
 }
+
+/** Policy hears a remote tool's own words about itself, and whether they count. */
+const factsOf = ({ name, id, hints, remote }: Tool): ToolFacts =>
+  remote ? { name, id, hints: remote.hints, remote: true, trusted: remote.trusted } : { name, id, hints, remote: false, trusted: true }
 
 const refused = (code: string, message: string): ToSettle => ({
   settle: failure({ class: 'permission_denied', code, message, source: 'policy' }),

@@ -14,8 +14,9 @@ import { failure, type Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks } from '../tool/terms.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Entry, Toolset } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, clockValues } from './ask.ts'
+import type { Standing } from './standing.ts'
 
 export interface Place {
   readonly tenant: string
@@ -24,6 +25,8 @@ export interface Place {
 }
 
 interface How {
+  /** What stands when it begins. */
+  readonly tools: Toolset
   readonly batch: string
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
@@ -36,15 +39,15 @@ type Why = { reason: string; by: string | null }
 export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
-  readonly #tools: Toolset
+  readonly #standing: Standing
   readonly #budget: OutputBudget
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, { tenant: string; session: string }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; output: Partial<OutputBudget> | undefined }) {
     this.#engine = host.engine
     this.#queue = host.queue
-    this.#tools = host.tools
+    this.#standing = host.standing
     this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
   }
 
@@ -53,9 +56,12 @@ export class Batches {
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      return { call, asked: askedOf(call, place, { batch: how.batch, occurrence, order, root: how.root }), order }
+      const entry = how.tools.find(call.name)
+      return { call, entry, asked: askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root }), order }
     })
     this.#expect(asks, how.onFailure === 'stop')
+    const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks.map(({ asked }) => asked) }
+    this.#standing.began(open)
     const batch = new Batch(how.signal, this.#engine())
     // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
@@ -63,6 +69,7 @@ export class Batches {
       return await Promise.all(asks.map((ask) => this.#one(ask, batch, how)))
     } finally {
       batch.over()
+      this.#standing.over(open)
     }
   }
 
@@ -76,6 +83,7 @@ export class Batches {
     try {
       const batch = `${position.batch}/${position.id}#${position.occurrence}/${name}`
       return await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
+        tools: this.#standing.of(parent.request),
         batch,
         onFailure: 'continue',
         signal: stop.signal,
@@ -99,14 +107,14 @@ export class Batches {
       order: record.options === null ? 0 : ((JSON.parse(record.options) as CallOptions).order ?? 0),
     }))
     for (const { record, order } of orders.toSorted((a, b) => a.order - b.order)) {
-      const tool = this.#tools.get(record.tool)
-      if (tool && record.wait === null) this.#queue.expect(batchOf(record.position), order, tool.concurrency.kind)
+      const entry = this.#standing.of(record).find(record.tool)
+      if (entry && record.wait === null) this.#queue.expect(batchOf(record.position), order, entry.kind)
     }
   }
 
   /** A batch in which everything may run together needs no line. */
-  #expect(asks: readonly { asked: Asked; order: number }[], strict: boolean): void {
-    const kinds = asks.map(({ asked }) => this.#tools.get(asked.tool)?.concurrency.kind ?? 'parallel')
+  #expect(asks: readonly { entry: Entry | undefined; asked: Asked; order: number }[], strict: boolean): void {
+    const kinds = asks.map(({ entry }) => entry?.kind ?? 'parallel')
     if (asks.length === 1 || kinds.every((kind) => kind === 'parallel')) return
     for (const [index, { asked, order }] of asks.entries())
       this.#queue.expect(batchOf(asked.position), order, kinds[index] ?? 'parallel', strict)
@@ -196,14 +204,21 @@ const notStarted = (reason: string): Outcome => ({
 })
 
 /** The call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again. */
-function askedOf(call: CallAsk, place: Place, at: { batch: string; occurrence: number; order: number; root: string | undefined }): Asked {
+function askedOf(
+  call: CallAsk,
+  entry: Entry | undefined,
+  place: Place,
+  at: { batch: string; occurrence: number; order: number; root: string | undefined },
+): Asked {
   const read = readArguments(call.input)
   const { idempotencyKey: key } = call
   const position: CallPosition =
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
       : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
+  const tool = entry?.keys[0] ?? call.name
   const options: CallOptions = {
+    ...(tool === call.name ? {} : { name: call.name }),
     ...(read.raw === null ? {} : { raw: read.raw }),
     ...(read.ok ? {} : { unreadable: read.problem }),
     ...(key === undefined ? {} : { callId: call.id }),
@@ -218,7 +233,7 @@ function askedOf(call: CallAsk, place: Place, at: { batch: string; occurrence: n
   return {
     position,
     principal: place.principal,
-    tool: call.name,
+    tool,
     input,
     hash: content,
     options: Object.keys(options).length > 0 ? JSON.stringify(options) : null,
@@ -232,6 +247,8 @@ const inMs = (clocks: Clocks): Record<string, number> =>
 const contentHash = (tool: string, input: Json): string => hash('sha256', canonical([tool, input]), 'base64url')
 
 function conflict(call: CallAsk, recorded: { tool: string; input: string }): Outcome {
-  const message = `A call with id '${call.id}' is on record with other content (tool '${recorded.tool}'). It was not run. Use a new id for a new call.`
+  // Whose tool it was is nothing to a model.
+  const [tool] = recorded.tool.split('@')
+  const message = `A call with id '${call.id}' is on record with other content (tool '${tool}'). It was not run. Use a new id for a new call.`
   return failure({ class: 'invalid_request', code: 'call_conflict', message })
 }
