@@ -58,6 +58,7 @@ export class Registry implements RuntimeTools {
   readonly #layers = new Map<string, Layer>()
   readonly #shadowed = new Set<string>()
   #changed = (): void => {}
+  #closed = false
 
   constructor(tools: readonly Tool[], host: Omit<SourceHost, 'changed' | 'resolved'>) {
     this.#host = { ...host, changed: () => this.#rebuild(), resolved: (tool) => this.#warn(tool) }
@@ -130,11 +131,12 @@ export class Registry implements RuntimeTools {
       hints: tool?.hints,
       internal,
       provider: remote?.provider,
-      available: !remote?.away,
+      available: !remote?.away(),
     }))
   }
 
   async provide(provider: Provider): Promise<void> {
+    if (this.#closed) throw new PawlError('runtime_closed')
     const source = new Source(provider, this.#host)
     if (this.#sources.has(source.name))
       throw new PawlError('config_invalid', `There is a provider '${source.name}' already: withdraw it first.`)
@@ -157,6 +159,7 @@ export class Registry implements RuntimeTools {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     await Promise.all([...this.#sources.values()].map((source) => source.close()))
   }
 
@@ -172,7 +175,7 @@ export class Registry implements RuntimeTools {
 
   #tell(): void {
     const layers = [...this.#layers.values()].map(({ entries }) => entries)
-    const here = [...this.#base.entries, ...layers.flat()].filter(({ remote }) => !remote?.away)
+    const here = [...this.#base.entries, ...layers.flat()].filter(({ remote }) => !remote?.away())
     // A tool that got an id later is on record by its name.
     this.#keys = here.flatMap(({ keys }) => keys)
     this.#changed()

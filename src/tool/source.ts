@@ -121,7 +121,7 @@ export class Source {
     if (this.#closed) return
     this.#tell(problems)
     // Contracts are fetched anew: what a source says has changed may be any of them.
-    this.entries = this.#manifests.map((manifest) => this.#entryOf(manifest, this.away))
+    this.entries = this.#manifests.map((manifest) => this.#entryOf(manifest))
     this.#host.changed()
   }
 
@@ -132,11 +132,11 @@ export class Source {
     this.#told = said
   }
 
-  #entryOf({ name, id = name, title, description, hints }: Manifest, away: boolean): Entry {
+  #entryOf({ name, id = name, title, description, hints }: Manifest): Entry {
     let contract: Tool | undefined
     let loading: Promise<Tool> | undefined
     const load = (): Promise<Tool> => {
-      if (away) return Promise.reject(new Error('The source is away'))
+      if (this.away || this.#closed) return Promise.reject(new Error('The source is away'))
       loading ??= this.#resolve(name, id).then(
         (tool) => (contract = tool),
         (error: unknown) => {
@@ -149,7 +149,7 @@ export class Source {
     }
     // A barrier is always right, if slower: only a source that is trusted may say beforehand that its tool runs beside others.
     const guess = this.trusted && hints?.readOnly ? 'parallel' : 'barrier'
-    const remote: RemoteEntry = { provider: this.name, title, description, away, load }
+    const remote: RemoteEntry = { provider: this.name, title, description, away: () => this.away, load }
     const key = `${id}@provider:${this.name}` as const
     const keys = id === name ? ([key] as const) : ([key, `${name}@provider:${this.name}`] as const)
     return {

@@ -31,7 +31,7 @@ export interface RemoteEntry {
   readonly title: string | undefined
   readonly description: string
   /** Its source does not answer. */
-  readonly away: boolean
+  away(): boolean
   /** Fetches the contract, once for all who ask. Rejects if the source does not give it; asked again, it tries again. */
   load(): Promise<Tool>
 }

@@ -45,7 +45,7 @@ class Fake implements Provider {
   changed(): void {
     for (const each of this.listeners) each()
   }
-  close(): void {
+  close(): void | Promise<void> {
     this.closed++
   }
 }
@@ -147,7 +147,9 @@ onEachStore('providers', (bench: Bench) => {
       { name: 'a', available: false },
       { name: 'own', available: true },
     ])
+    fake.asked = []
     expect(await ask(runtime, 'a')).toBe('tool_unavailable')
+    expect(fake.asked).toEqual([])
     fake.listed = undefined
     fake.changed()
     await clock.advance('100ms')
@@ -180,7 +182,7 @@ onEachStore('providers', (bench: Bench) => {
 
   test('TOOL-5: a source that says "changed" without end is heard ten times a second', async () => {
     const fake = new Fake([named('a')])
-    fake.listed = () => (void Promise.resolve().then(() => fake.changed()), [])
+    fake.listed = () => (setImmediate(() => fake.changed()), [])
     await opened(fake)
     await clock.advance('1s')
     expect(fake.asked.length).toBeGreaterThan(5)
@@ -258,6 +260,7 @@ onEachStore('providers', (bench: Bench) => {
     const closing = runtime.close()
     await clock.advance('10s')
     await closing
+    await expect(runtime.tools.provide(new Fake([]))).rejects.toMatchObject({ code: 'runtime_closed' })
   })
 
   test('TOOL-2 TOOL-5: hints of a source that is not trusted never lower a risk; trusted ones count', async () => {
@@ -283,6 +286,9 @@ onEachStore('providers', (bench: Bench) => {
     const [doubted] = await runtime.session('s').loadTools()
     expect(doubted).toMatchObject({ hints: { openWorld: true }, concurrency: { kind: 'barrier' } })
     expect(doubted?.hints).not.toHaveProperty('readOnly')
+    const policy = { rules: [{ class: 'readOnly', then: 'deny' }] } as const
+    const denying = await bench.open([], { clock, providers: [new Fake([reads])], policy })
+    expect(await ask(denying, 'reads')).toBe('denied_by_policy')
     await runtime.tools.withdraw('fake')
     const [believed] = await runtime.session('s').loadTools()
     expect(believed).toMatchObject({ hints: reads.hints, concurrency: { kind: 'parallel' }, remote: { provider: 'ours' } })
@@ -304,23 +310,31 @@ test('TOOL-5 CALL-7: after a crash a source’s call waits for that source; no n
   void dying.session('s').run([{ id: 'x', name: 'a' }])
   await clock.advance(0)
   first.die()
-  const state = async (): Promise<unknown> =>
-    (await store.callAt({ tenant: 'default', session: 's', batch: '', id: 'x', occurrence: 0 }))?.state
+  const recorded = async (): Promise<unknown> => store.callAt({ tenant: 'default', session: 's', batch: '', id: 'x', occurrence: 0 })
   const fake = new Fake([named('a', { onCrash: 'rerun' })])
-  fake.listed = away
   const namesake = named('a', { onCrash: 'rerun', execute: () => 'the namesake' })
   const runtime = await createRuntime({ store, clock, logger, tools: [namesake], providers: [fake], ...allowAll })
+  fake.listed = away
+  fake.changed()
   await clock.advance('31s')
-  expect(await state()).toBe('running')
-  // Back, it lists its tools, and gives them a little later.
   runtime.tools.remove('a')
+  await clock.advance('1s')
+  expect(await recorded()).toMatchObject({ state: 'running', fence: 1 })
+  // Back, it lists its tools, and gives them later. It goes once more in between.
   fake.listed = undefined
   fake.resolves = away
   fake.changed()
   await clock.advance('1s')
-  expect(await state()).toBe('running')
+  expect(await recorded()).toMatchObject({ state: 'running', fence: 2 })
+  const run = runtime.session('s').run([{ id: 'x', name: 'a' }])
+  fake.listed = away
+  fake.changed()
+  await clock.advance('1s')
+  fake.listed = undefined
   fake.resolves = undefined
+  fake.changed()
   await clock.advance('5s')
+  expect(await run).toMatchObject([{ value: 'a', attempts: 2 }])
   expect(await runtime.session('s').run([{ id: 'x', name: 'a' }])).toMatchObject([{ value: 'a', attempts: 2 }])
   await runtime.close()
 })

@@ -8,6 +8,7 @@ import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolset } from '../../src/tool/toolset.ts'
+import { Standing } from '../../src/session/standing.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Mortal, mortal, type StoreKind, storeOf } from '../mortal.ts'
 
@@ -38,6 +39,22 @@ describe('one toolset', () => {
     expect(byId.get('t1')?.name).toBe('payment')
     expect(byId.get('pay')).toBeUndefined()
   })
+})
+
+test('TOOL-4: what a batch began with is kept until it is over, and no longer', () => {
+  let live = toolset([named('a')])
+  const standing = new Standing(() => live)
+  const call = { position: { tenant: 't', session: 's', batch: '', id: 'a', occurrence: 0 }, tool: 'a' }
+  const batch = { tools: live, tenant: 't', session: 's', calls: [call, { ...call, tool: 'absent' }] }
+  standing.began(batch)
+  expect(standing.keys).toEqual([])
+  live = toolset([])
+  standing.changed()
+  expect(standing.of(call)).toBe(batch.tools)
+  expect(standing.keys).toEqual(['a'])
+  standing.over(batch)
+  expect(standing.of(call)).toBe(live)
+  expect(standing.keys).toEqual([])
 })
 
 describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (kind: StoreKind) => {
@@ -231,6 +248,8 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     expect(await runtime.session('s').run([{ id: '5', name: 'a' }])).toMatchObject([{ value: 'a' }])
     runtime.tools.add(named('d'))
     expect(session.tools.map(({ name }) => name)).toEqual(['a', 'b', 'd'])
+    const renamed = runtime.session('s', { tools: [named('new', { id: 'old' })] })
+    expect(await renamed.run([{ id: '6', name: 'old' }])).toMatchObject([{ value: 'new', name: 'old' }])
     expect(() => runtime.session('s', { tools: [named('x'), named('x')] })).toThrow(expect.objectContaining({ code: 'tool_duplicate' }))
   })
 
