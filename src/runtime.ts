@@ -7,7 +7,7 @@ import { closeNames } from './call/close-names.ts'
 import type { OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
-import { containStrays } from './call/scope.ts'
+import { containStrays, scope } from './call/scope.ts'
 import { SessionUsage } from './call/usage.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
@@ -20,18 +20,23 @@ import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Batches } from './session/batch.ts'
+import { Standing } from './session/standing.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
 import type { Logger } from './tool/context.ts'
+import type { Provider } from './tool/provider.ts'
+import { Registry, type RuntimeTools } from './tool/registry.ts'
+import type { SourceHost } from './tool/source.ts'
 import type { Tool } from './tool/tool.ts'
-import { toolset } from './tool/toolset.ts'
 import { type Answer, checkedAnswer } from './wait/resolution.ts'
 
 export interface RuntimeOptions {
   /** `'memory:'`, `'sqlite:agent.db'`, or a store object. */
   readonly store: string | Store
   readonly tools?: readonly Tool[]
+  /** Live sources of tools, such as MCP servers. */
+  readonly providers?: readonly Provider[]
   /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
   readonly commit?: 'power' | 'process'
   /** How long a silent worker is believed to be alive. */
@@ -54,6 +59,8 @@ export interface RuntimeOptions {
 
 export interface Runtime {
   session(id: string, options?: SessionOptions): Session
+  /** The runtime's own tools and its providers, which may come and go. */
+  readonly tools: RuntimeTools
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** The facts of all sessions. */
@@ -73,10 +80,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const logger = options.logger ?? consoleLogger
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
-  const tools = toolset(options.tools ?? [])
-  for (const { name, input, output } of options.tools ?? []) {
-    for (const warning of [...input.warnings, ...(output?.warnings ?? [])]) logger.warn(`Tool '${name}': ${warning}`, { tool: name })
-  }
+  const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
+  const registry = new Registry(options.tools ?? [], { clock, logger, contain })
+  const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
@@ -84,14 +90,18 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const hooks = checkHooks(options.hooks ?? [])
   const own = typeof options.store === 'string'
   const store = await openStore(options, clock)
+  const release = containStrays()
   try {
     const secret = await secretOf(store, options.keys?.secret)
+    // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
+    await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, tools, output: options.output })
+    const batches = new Batches({ engine: () => engine, queue, standing, output: options.output })
     const drive = callPipeline({
-      tools,
+      toolsOf: (request) => standing.of(request),
+      away: () => registry.away,
       clock,
       logger,
       alarms: new Alarms(clock),
@@ -103,11 +113,22 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
-    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: tools.names, drive, returning })
-    const release = containStrays()
+    const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
+    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    registry.onChange(() => {
+      standing.changed()
+      engine.look()
+    })
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ batches, feed, ids, tools: tools.tools }, id, about),
+      session: (id, about) => openSession({ batches, feed, ids, registry }, id, about),
+      tools: {
+        add: (tools) => registry.add(tools),
+        remove: (name) => registry.remove(name),
+        list: () => registry.list(),
+        provide: (provider) => registry.provide(provider),
+        withdraw: (provider) => registry.withdraw(provider),
+      },
       async resolve(key, answer) {
         const checked = checkedAnswer(answer)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
@@ -119,6 +140,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
           try {
             await engine.close(graceMs)
           } finally {
+            await registry.close()
             feed.close()
             release()
             if (own) await store.close()
@@ -128,6 +150,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
     }
   } catch (error) {
+    await registry.close()
+    release()
     if (own) await store.close()
     throw error
   }
@@ -136,6 +160,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 const known: readonly (keyof RuntimeOptions)[] = [
   'store',
   'tools',
+  'providers',
   'commit',
   'lease',
   'keys',

@@ -14,19 +14,19 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
-    state: { missing: 'remote tools' },
+    state: 'built',
     says: `Hints: readOnly, destructive, idempotent, openWorld. Each is read by something (scheduling, policy, recovery, retries). MCP annotations map to them, but a remote server's hints never lower a risk class unless the operator trusts it; remote tools without hints ask.`,
   },
   'TOOL-3': {
-    state: { missing: 'ids are not looked up yet' },
+    state: 'built',
     says: `A tool has an id (default: its name) and a name. Internal tools can be run by the runtime and never by a model. Names match \`[A-Za-z0-9_-]{1,64}\`; \`__proto__\` and \`constructor\` are ordinary absent names, not crashes.`,
   },
   'TOOL-4': {
-    state: { missing: 'session and turn layers, runtime.tools.add and remove' },
+    state: { missing: 'turns' },
     says: `Toolset: a name twice in one layer is an error; an upper layer shadows on purpose; a turn sees the toolset it started with; \`runtime.tools.add/remove\` change what later turns see; listings are sorted; every tool has a fingerprint (schema, description, version), so prompts cache and drift is seen.`,
   },
   'TOOL-5': {
-    state: 'not yet',
+    state: 'built',
     says: `A provider is a live source of tools (an MCP server, a plug-in): lists light manifests, resolves contracts lazily, may come and go; its absent tools answer \`tool_unavailable\` until it returns.`,
   },
   'TOOL-6': {

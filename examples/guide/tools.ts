@@ -1,7 +1,7 @@
 // The code of docs/guide/tools.md. It runs: test/guide.test.ts sees to it.
 
 import assert from 'node:assert/strict'
-import { createRuntime, result, tool } from 'pawl'
+import { createRuntime, type Provider, result, tool } from 'pawl'
 import { z } from 'zod'
 
 const shelf = new Map([['A1', 5]])
@@ -100,3 +100,48 @@ const reported = await more.session('s').call(report, {}).outcome
 assert.deepEqual(reported.parts, [{ type: 'text', text: '{"items":1}' }])
 assert.deepEqual(reported.status === 'success' && reported.raw, { shelf: [['B2', 3]] })
 await more.close()
+
+// #region come
+const shop = await createRuntime({ store: 'memory:', tools: [stock] })
+shop.tools.add(report)
+assert.deepEqual(
+  shop.tools.list().map(({ name }) => name),
+  ['report', 'stock'],
+)
+shop.tools.remove('report')
+// #endregion
+
+// #region session
+const cart: string[] = []
+const addToCart = tool({
+  name: 'add_to_cart',
+  description: 'Put an item into the cart of this customer',
+  input: z.object({ item: z.string() }),
+  execute: ({ item }) => cart.push(item),
+})
+const customer = shop.session('chat-43', { tools: [addToCart] })
+assert.deepEqual(
+  customer.tools.map(({ name }) => name),
+  ['add_to_cart', 'stock'],
+)
+// #endregion
+
+// #region provider
+const warehouse: Provider = {
+  name: 'warehouse',
+  trusted: true,
+  list: () => [{ name: 'shelf_of', description: 'On which shelf an item lies' }],
+  resolve: (name) =>
+    tool({
+      name,
+      description: 'On which shelf an item lies',
+      input: z.object({ item: z.string() }),
+      hints: { readOnly: true },
+      execute: ({ item }) => `${item} lies on shelf 7`,
+    }),
+}
+await shop.tools.provide(warehouse)
+const [found] = await customer.run([{ id: 'call_1', name: 'shelf_of', input: { item: 'A1' } }], { batch: 'msg_1' })
+assert.deepEqual(found?.parts, [{ type: 'text', text: 'A1 lies on shelf 7' }])
+// #endregion
+await shop.close()

@@ -36,7 +36,7 @@ export function accept(invocation: Invocation, tool: Tool, host: CallHost): Soon
 
 /** The long way: hooks may change the arguments, and prepare too; what it changed is validated again. */
 async function askedAbout(invocation: Invocation, tool: Tool, input: Json, host: CallHost): Promise<Accepted | ToSettle> {
-  const hooked = await beforeHooks(invocation, input, host)
+  const hooked = await beforeHooks(invocation, tool, input, host)
   if ('settle' in hooked) return hooked
   const checked = await validated(tool, hooked.input)
   if ('settle' in checked) return loopBound(checked, invocation, host)

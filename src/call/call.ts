@@ -23,7 +23,8 @@ export const callPipeline =
   async (invocation) => {
     const { request, options } = invocation
     try {
-      const found = resolveTool(invocation, host) // tool_unavailable
+      const resolving = resolveTool(invocation, host) // tool_unavailable
+      const found = resolving instanceof Promise ? await resolving : resolving
       if ('settle' in found) return found
       const { tool } = found
       const accepting = accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
@@ -66,7 +67,7 @@ export const callPipeline =
 
 /** After hooks, check output. The engine settles it, once; project.ts shows it to the model; the feed tells. */
 function finish(invocation: Invocation, tool: Tool, args: Json, given: ToSettle, host: CallHost): Soon<ToSettle> {
-  const hooked = afterHooks(invocation, args, given.settle, host)
+  const hooked = afterHooks(invocation, tool, args, given.settle, host)
   if (hooked instanceof Promise) return hooked.then((outcome) => checkOutput(invocation, tool, { settle: outcome }, host))
   return checkOutput(invocation, tool, given, host)
 }

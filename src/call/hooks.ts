@@ -5,6 +5,7 @@ import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { Soon } from '../kernel/soon.ts'
+import type { Tool } from '../tool/tool.ts'
 import type { BeforeVerdict, Hook, HookFacts } from './hook.ts'
 import type { CallHost } from './host.ts'
 
@@ -13,21 +14,23 @@ type Decided = { readonly by: string; readonly verdict: Exclude<BeforeVerdict, v
 const strength = ['abort', 'deny', 'answer', 'replace'] as const
 const kindOf = (verdict: object): (typeof strength)[number] | undefined => strength.find((kind) => Object.hasOwn(verdict, kind))
 
-const factsOf = (invocation: Invocation, input: Json): HookFacts => {
-  const { position, principal, tool } = invocation.request
-  return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId, tool, input }
+/** A hook knows a tool by its name, whatever the model called it by. */
+const factsOf = (invocation: Invocation, { name }: Tool, input: Json): HookFacts => {
+  const { position, principal } = invocation.request
+  return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId, tool: name, input }
 }
 
 /** The arguments to go on with, or how the call ends. Without hooks it costs nothing. */
 export async function beforeHooks(
   invocation: Invocation,
+  tool: Tool,
   input: Json,
   host: CallHost,
 ): Promise<{ input: Json; changed: boolean } | ToSettle> {
   const hooks = host.hooks.filter((hook) => hook.before)
   if (hooks.length === 0) return { input, changed: false }
   const end = await invocation.run({ key: 'hooks:before', input: null, once: false }, async () => ({
-    done: encode((await decide(hooks, invocation, input, host)) ?? null),
+    done: encode((await decide(hooks, invocation, tool, input, host)) ?? null),
   }))
   const decided = decode((end as { done: string }).done) as unknown as Decided | null
   if (!decided) return { input, changed: false }
@@ -39,18 +42,23 @@ export async function beforeHooks(
 }
 
 /** The strongest verdict. A replacement is shown to all hooks once more: any of them may still refuse what it became. */
-async function decide(hooks: readonly Hook[], invocation: Invocation, input: Json, host: CallHost): Promise<Decided | undefined> {
-  const first = await strongest(hooks, invocation, input, host)
+async function decide(
+  hooks: readonly Hook[],
+  invocation: Invocation,
+  tool: Tool,
+  input: Json,
+  host: CallHost,
+): Promise<Decided | undefined> {
+  const first = await strongest(hooks, factsOf(invocation, tool, input), host)
   if (!first || !('replace' in first.verdict)) return first
   const replaced = decode(encode(first.verdict.replace))
-  const second = await strongest(hooks, invocation, replaced, host)
+  const second = await strongest(hooks, factsOf(invocation, tool, replaced), host)
   if (!second || JSON.stringify(second.verdict) === JSON.stringify(first.verdict)) return { by: first.by, verdict: { replace: replaced } }
   if (!('replace' in second.verdict)) return second
   return { by: second.by, verdict: { deny: `it and '${first.by}' want different arguments` } }
 }
 
-async function strongest(hooks: readonly Hook[], invocation: Invocation, input: Json, host: CallHost): Promise<Decided | undefined> {
-  const facts = factsOf(invocation, input)
+async function strongest(hooks: readonly Hook[], facts: HookFacts, host: CallHost): Promise<Decided | undefined> {
   const verdicts = await Promise.all(hooks.map((hook) => ask(hook, facts, host)))
   const ranked = verdicts.filter((each) => each !== undefined)
   const rank = ({ verdict }: Decided): number => strength.indexOf(kindOf(verdict) as 'abort')
@@ -71,16 +79,16 @@ async function ask(hook: Hook, facts: HookFacts, host: CallHost): Promise<Decide
 }
 
 /** What becomes of the outcome. A hook that throws changes nothing: the body has run, and its outcome must not be lost. */
-export function afterHooks(invocation: Invocation, input: Json, outcome: Outcome, host: CallHost): Soon<Outcome> {
-  return host.hooks.some((hook) => hook.after) ? askAfter(invocation, input, outcome, host) : outcome
+export function afterHooks(invocation: Invocation, tool: Tool, input: Json, outcome: Outcome, host: CallHost): Soon<Outcome> {
+  return host.hooks.some((hook) => hook.after) ? askAfter(invocation, tool, input, outcome, host) : outcome
 }
 
-async function askAfter(invocation: Invocation, input: Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
+async function askAfter(invocation: Invocation, tool: Tool, input: Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
   let replaced: Outcome | undefined
   for (const hook of host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!hook.after) continue
     try {
-      const verdict = await hook.after(factsOf(invocation, input), outcome)
+      const verdict = await hook.after(factsOf(invocation, tool, input), outcome)
       if (!verdict) continue
       if ('abort' in verdict) return failure({ class: 'permission_denied', code: 'turn_aborted', message: verdict.abort, source: 'hook' })
       encode(verdict.replace)

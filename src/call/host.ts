@@ -12,7 +12,10 @@ import type { Queue } from './queue.ts'
 import type { SessionUsage } from './usage.ts'
 
 export interface CallHost {
-  readonly tools: Toolset
+  /** The tools as this call sees them: those that stood when its batch began. */
+  toolsOf(request: CallRequest): Toolset
+  /** Sources of tools that cannot be reached now. */
+  away(): readonly string[]
   readonly clock: Clock
   readonly logger: Logger
   readonly alarms: Alarms

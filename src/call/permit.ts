@@ -14,15 +14,12 @@ import type { CallHost } from './host.ts'
 export function permit(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<ToSettle | null> {
   if (host.policies.length === 0) return verdict(byDefault(tool), invocation, host)
   const { position, principal } = invocation.request
-  const about = factsOf(tool)
-  const facts = { tenant: position.tenant, session: position.session, principal, tool: about, args }
+  const facts = { tenant: position.tenant, session: position.session, principal, tool: factsOf(tool), args }
   const report = (error: unknown): void =>
     host.logger.error('A policy function failed, so the call is denied', { callId: invocation.callId, error })
   const asked = decide(host.policies, facts, report)
   return asked instanceof Promise ? asked.then((decision) => verdict(decision, invocation, host)) : verdict(asked, invocation, host)
 }
-
-const factsOf = (tool: Tool): ToolFacts => ({ name: tool.name, id: tool.id, hints: tool.hints, remote: false, trusted: true })
 
 const defaults = new WeakMap<Tool, Decision>()
 
@@ -41,6 +38,10 @@ function verdict(decision: Decision, invocation: Invocation, host: CallHost): To
   if (over) return { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }
   return null
 }
+
+/** Policy hears a remote tool's own words about itself, and whether they count. */
+const factsOf = ({ name, id, hints, remote }: Tool): ToolFacts =>
+  remote ? { name, id, hints: remote.hints, remote: true, trusted: remote.trusted } : { name, id, hints, remote: false, trusted: true }
 
 const refused = (code: string, message: string): ToSettle => ({
   settle: failure({ class: 'permission_denied', code, message, source: 'policy' }),

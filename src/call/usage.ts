@@ -1,7 +1,7 @@
 // What each session has used of its budget (POL-8), kept in this process. Without a budget nothing is counted.
 
 import { createHash } from 'node:crypto'
-import type { CallRequest } from '../journal/call-state.ts'
+import { askedName, type CallRequest } from '../journal/call-state.ts'
 import { frame } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { encode } from '../kernel/value.ts'
@@ -25,7 +25,7 @@ export class SessionUsage {
   overBudget(request: CallRequest): OverBudget | null {
     if (!this.#budget) return null
     const usage = this.#of(request)
-    const about = { round: roundOf(request), tool: request.tool, hash: request.hash }
+    const about = { round: roundOf(request), tool: askedName(request), hash: request.hash }
     const over = overBudget(this.#budget, usage, { ...about, valid: true })
     charge(usage, { kind: over ? 'refused' : 'started', ...about })
     return over
@@ -35,7 +35,7 @@ export class SessionUsage {
   invalid(request: CallRequest): OverBudget | null {
     if (!this.#budget) return null
     const usage = this.#of(request)
-    const about = { round: roundOf(request), tool: request.tool }
+    const about = { round: roundOf(request), tool: askedName(request) }
     const over = overBudget(this.#budget, usage, { ...about, hash: request.hash, valid: false })
     charge(usage, { kind: 'invalid', ...about })
     return over
@@ -43,7 +43,7 @@ export class SessionUsage {
 
   settled(request: CallRequest, ms: number, outcome: Outcome): void {
     if (!this.#budget) return
-    const about = { round: roundOf(request), tool: request.tool, hash: request.hash }
+    const about = { round: roundOf(request), tool: askedName(request), hash: request.hash }
     charge(this.#of(request), { kind: 'settled', ...about, ms, outcome: createHash('sha256').update(encode(outcome)).digest('base64url') })
   }
 

@@ -38,6 +38,7 @@ export interface CallRequest {
   readonly uid: string
   readonly position: CallPosition
   readonly principal: string | null
+  /** What the record calls it, and claims go by: its id, and whose tool it is where that is not the runtime. */
   readonly tool: string
   /** Verbatim, as asked. */
   readonly input: string
@@ -56,6 +57,8 @@ export interface CallOptions {
   readonly unreadable?: string
   /** The model's id, when the place is named by an idempotency key instead. */
   readonly callId?: string
+  /** What the model called the tool, where the record calls it something else. */
+  readonly name?: string
   /** Opaque to us; comes back on the outcome. */
   readonly meta?: unknown
   /** Milliseconds per clock. */
@@ -67,6 +70,10 @@ export interface CallOptions {
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string
 }
+
+/** What the model called the tool. */
+export const askedName = ({ tool, options }: CallRequest): string =>
+  (options === null ? undefined : (JSON.parse(options) as CallOptions).name) ?? tool
 
 /** What moves. Written whole by whoever holds the fence. */
 export interface CallProgress {

@@ -12,10 +12,11 @@ import { milliseconds } from '../kernel/duration.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
-import type { Clocks } from '../tool/terms.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Clocks, Concurrency } from '../tool/terms.ts'
+import type { Entry } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, clockValues } from './ask.ts'
 import { Batch, type How, type Why } from './gather.ts'
+import type { Standing } from './standing.ts'
 
 export interface Place {
   readonly tenant: string
@@ -26,28 +27,32 @@ export interface Place {
 export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
-  readonly #tools: Toolset
+  readonly #standing: Standing
   readonly #budget: OutputBudget
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; output: Partial<OutputBudget> | undefined }) {
     this.#engine = host.engine
     this.#queue = host.queue
-    this.#tools = host.tools
+    this.#standing = host.standing
     this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
     const seen = new Map<string, number>()
+    const kinds: Concurrency['kind'][] = []
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      return askedOf(call, place, { batch: how.batch, occurrence, order, root: how.root })
+      const entry = how.tools.find(call.name)
+      kinds.push(entry?.kind ?? 'parallel')
+      return askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root })
     })
-    this.#expect(asks, how.onFailure === 'stop')
-    const batch = new Batch(how, calls, this.#engine())
-    if (calls.length === 0) return batch.outcomes
+    this.#expect(asks, kinds, how.onFailure === 'stop')
+    const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
+    this.#standing.began(open)
+    const batch = new Batch(how, calls, this.#engine(), () => this.#standing.over(open))
     // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
     for (const [order, asked] of asks.entries()) this.#start(asked, order, batch)
@@ -64,6 +69,7 @@ export class Batches {
     try {
       const batch = `${position.batch}/${position.id}#${position.occurrence}/${name}`
       return await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
+        tools: this.#standing.of(parent.request),
         batch,
         onFailure: 'continue',
         signal: stop.signal,
@@ -87,14 +93,13 @@ export class Batches {
       order: record.options === null ? 0 : ((JSON.parse(record.options) as CallOptions).order ?? 0),
     }))
     for (const { record, order } of orders.toSorted((a, b) => a.order - b.order)) {
-      const tool = this.#tools.get(record.tool)
-      if (tool && record.wait === null) this.#queue.expect(record.position, order, tool.concurrency.kind)
+      const entry = this.#standing.of(record).find(record.tool)
+      if (entry && record.wait === null) this.#queue.expect(record.position, order, entry.kind)
     }
   }
 
   /** A batch in which everything may run together needs no line. */
-  #expect(asks: readonly Asked[], strict: boolean): void {
-    const kinds = asks.map(({ tool }) => this.#tools.get(tool)?.concurrency.kind ?? 'parallel')
+  #expect(asks: readonly Asked[], kinds: readonly Concurrency['kind'][], strict: boolean): void {
     if (asks.length === 1 || kinds.every((kind) => kind === 'parallel')) return
     for (const [order, { position }] of asks.entries()) this.#queue.expect(position, order, kinds[order] ?? 'parallel', strict)
   }
@@ -166,28 +171,40 @@ const notStarted = (reason: string): Outcome => ({
 })
 
 /** The call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again. */
-function askedOf(call: CallAsk, place: Place, at: { batch: string; occurrence: number; order: number; root: string | undefined }): Asked {
+function askedOf(
+  call: CallAsk,
+  entry: Entry | undefined,
+  place: Place,
+  at: { batch: string; occurrence: number; order: number; root: string | undefined },
+): Asked {
   const read = readArguments(call.input)
   const { idempotencyKey: key } = call
   const position: CallPosition =
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
       : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
+  const tool = entry?.keys[0] ?? call.name
   const input = read.ok ? read.wire : 'null'
   const content = read.ok ? canonicalText(read.wire, JSON.parse(read.wire) as Json) : JSON.stringify(read.raw)
   return {
     position,
     principal: place.principal,
-    tool: call.name,
+    tool,
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
-    options: optionsOf(call, read, at),
+    options: optionsOf(call, tool, read, at),
   }
 }
 
-function optionsOf(call: CallAsk, read: ReadArguments, { order, root }: { order: number; root: string | undefined }): CallOptions | null {
+function optionsOf(
+  call: CallAsk,
+  tool: string,
+  read: ReadArguments,
+  { order, root }: { order: number; root: string | undefined },
+): CallOptions | null {
   const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
+  if (tool !== call.name) options.name = call.name
   if (read.raw !== null) options.raw = read.raw
   if (!read.ok) options.unreadable = read.problem
   if (call.idempotencyKey !== undefined) options.callId = call.id
@@ -204,6 +221,8 @@ const inMs = (clocks: Clocks): Record<string, number> =>
   Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
 
 function conflict(call: CallAsk, recorded: { tool: string; input: string }): Outcome {
-  const message = `A call with id '${call.id}' is on record with other content (tool '${recorded.tool}'). It was not run. Use a new id for a new call.`
+  // Whose tool it was is nothing to a model.
+  const [tool] = recorded.tool.split('@')
+  const message = `A call with id '${call.id}' is on record with other content (tool '${tool}'). It was not run. Use a new id for a new call.`
   return failure({ class: 'invalid_request', code: 'call_conflict', message })
 }

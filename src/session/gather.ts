@@ -1,9 +1,12 @@
 // The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
 
 import type { Engine } from '../engine/engine.ts'
+import type { Toolset } from '../tool/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'
 
 export interface How {
+  /** What stands when it begins. */
+  readonly tools: Toolset
   readonly batch: string
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
@@ -19,6 +22,7 @@ export class Batch {
   readonly outcomes: Promise<CallOutcome[]>
   stopped: Why | null = null
   readonly #engine: Engine
+  readonly #whenOver: () => void
   readonly #gathered: CallOutcome[]
   #missing: number
   #resolve!: (outcomes: CallOutcome[]) => void
@@ -31,17 +35,18 @@ export class Batch {
     this.stop(why)
   }
 
-  constructor(how: How, calls: readonly CallAsk[], engine: Engine) {
+  constructor(how: How, calls: readonly CallAsk[], engine: Engine, over: () => void) {
     this.how = how
     this.calls = calls
     this.#engine = engine
+    this.#whenOver = over
     this.#missing = calls.length
     this.#gathered = Array.from({ length: calls.length })
     this.outcomes = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
-    if (calls.length === 0) this.#resolve(this.#gathered)
+    if (calls.length === 0) this.#finish()
     else if (how.signal?.aborted) this.#aborted()
     else how.signal?.addEventListener('abort', this.#aborted, { once: true })
   }
@@ -63,9 +68,7 @@ export class Batch {
 
   done(order: number, outcome: CallOutcome): void {
     this.#gathered[order] = outcome
-    if (--this.#missing > 0) return
-    this.#over()
-    this.#resolve(this.#gathered)
+    if (--this.#missing === 0) this.#finish()
   }
 
   failed(error: unknown): void {
@@ -73,7 +76,13 @@ export class Batch {
     this.#reject(error)
   }
 
+  #finish(): void {
+    this.#over()
+    this.#resolve(this.#gathered)
+  }
+
   #over(): void {
+    this.#whenOver()
     this.how.signal?.removeEventListener('abort', this.#aborted)
   }
 

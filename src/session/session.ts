@@ -3,7 +3,9 @@
 import type { Feed, ReadFeed } from '../feed/feed.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Ids } from '../kernel/id.ts'
+import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
+import type { Toolset } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
 import type { Batches } from './batch.ts'
 
@@ -26,8 +28,10 @@ export interface CallHandle<T> {
 export interface Session {
   readonly id: string
   readonly tenant: string
-  /** What a model may be told of, sorted by name. */
+  /** What a model may be told of now, sorted by name. Of providers' tools those whose contract is here: see loadTools. */
   readonly tools: readonly Tool[]
+  /** Fetches the contracts that are missing; then the same. Tools of a source that is away are left out. */
+  loadTools(): Promise<readonly Tool[]>
   /** Starts the calls now, in order; resolves with one outcome each, in that order. Asked again, it joins. */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
   /** One call, typed by its tool. */
@@ -45,13 +49,18 @@ export interface Session {
 export interface SessionOptions {
   readonly tenant?: string
   readonly principal?: string
+  /**
+   * The session's own tools, above the runtime's. They stand for batches of this handle, and, until other ones are given for the session,
+   * for handles without any and for calls on record. An empty list ends them.
+   */
+  readonly tools?: readonly Tool[]
 }
 
 export interface SessionHost {
   readonly batches: Batches
   readonly feed: Feed
   readonly ids: Ids
-  readonly tools: readonly Tool[]
+  readonly registry: Registry
 }
 
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
@@ -67,14 +76,24 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       )
     }
   }
+  const layer = options.tools && host.registry.layer(tenant, id, options.tools)
+  const standing = (): Toolset => layer?.toolset ?? host.registry.live(tenant, id)
   const place = { tenant, session: id, principal: options.principal ?? null }
   return {
     id,
     tenant,
-    tools: host.tools,
+    get tools() {
+      return standing().tools
+    },
+    async loadTools() {
+      const set = standing()
+      // Who is away has said so in the log.
+      await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
+      return set.tools
+    },
     async run(calls, { batch = '', signal, onFailure = 'continue' } = {}) {
       for (const call of calls) checkAsk(call)
-      return host.batches.run(place, calls, { batch, onFailure, ...(signal ? { signal } : {}) })
+      return host.batches.run(place, calls, { tools: standing(), batch, onFailure, ...(signal ? { signal } : {}) })
     },
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
       const { id: given, batch = '', ...rest } = how
@@ -82,10 +101,12 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       checkAsk(call)
       const stop = new AbortController()
       let settled = false
-      const outcome = host.batches.run(place, [call], { batch, onFailure: 'continue', signal: stop.signal }).then(([first]) => {
-        settled = true
-        return first as unknown as CallOutcome<Output>
-      })
+      const outcome = host.batches
+        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal })
+        .then(([first]) => {
+          settled = true
+          return first as unknown as CallOutcome<Output>
+        })
       outcome.catch(() => {}) // heard by whoever awaits it
       return {
         id: call.id,

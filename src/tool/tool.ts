@@ -107,13 +107,21 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly execute: (input: never, ctx: ToolContext) => unknown
+  /** Where it comes from, when it is a provider's. The hints are the provider's own words; of those above, what it is not trusted with is gone. */
+  readonly remote: Remote | undefined
   /** Of what the model is told (name, description, schema, version): changes when that does, so drift is seen. */
   readonly fingerprint: string
   /** Types only. */
   readonly types?: { ask: Ask; output: Output }
 }
 
-const nameShape = /^[A-Za-z0-9_-]{1,64}$/
+export interface Remote {
+  readonly provider: string
+  readonly trusted: boolean
+  readonly hints: Hints
+}
+
+export const nameShape = /^[A-Za-z0-9_-]{1,64}$/
 const functions = ['upgrade', 'repair', 'prepare', 'reconcile', 'execute'] as const
 
 export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
@@ -140,7 +148,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([id, name, description, input.json, output?.json ?? null, hints, version ?? null]))
     .digest('base64url')
-  return Object.freeze({
+  return made({
     id,
     name,
     title: definition.title,
@@ -161,6 +169,29 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     prepare: definition.prepare,
     reconcile: definition.reconcile,
     execute: definition.execute,
+    remote: undefined,
     fingerprint,
   })
+}
+
+const allMade = new WeakSet<object>()
+
+function made<T extends object>(one: T): Readonly<T> {
+  allMade.add(one)
+  return Object.freeze(one)
+}
+
+/** Whether tool() checked it: what plain JavaScript or a provider hands over may be anything. */
+export const isTool = (value: unknown): value is Tool => typeof value === 'object' && value !== null && allMade.has(value)
+
+/**
+ * The same tool as one of a provider (TOOL-2). What a source that is not trusted says of its tools may raise their risk and never
+ * lower it: believed, its "readOnly" or "idempotent" would have them run again after a crash, retried, and side by side.
+ */
+export function remoteTool(of: Tool, about: { id: string; provider: string; trusted: boolean }): Tool {
+  const { id, provider, trusted } = about
+  const { hints } = of
+  const risks: Hints = { ...(hints.destructive ? { destructive: true } : {}), ...(hints.openWorld ? { openWorld: true } : {}) }
+  const doubted = { hints: risks, concurrency: of.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : of.concurrency }
+  return made({ ...of, id, ...(trusted ? {} : doubted), remote: { provider, trusted, hints } })
 }

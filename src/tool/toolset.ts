@@ -1,35 +1,98 @@
 // An immutable, layered collection of tools (TOOL-4). A name twice in one layer is an error; an upper layer shadows a lower one on purpose.
 // Names are looked up in a Map, so `__proto__` and `constructor` are ordinary absent names. Listings are sorted, so prompts cache.
+//
+// Ids and names are one space (TOOL-3): a renamed tool still answers to its id. So a lower tool is shadowed when an upper one uses its
+// name or its id, and what is recorded under an id never means two tools of one toolset.
 
 import { PawlError } from '../kernel/errors.ts'
-import type { Tool } from './tool.ts'
+import type { Concurrency } from './terms.ts'
+import { isTool, type Tool } from './tool.ts'
+
+/** A tool as a toolset holds it. Its contract may still have to be fetched. */
+export interface Entry {
+  readonly name: string
+  readonly id: string
+  /**
+   * What records call it, the first of them on new ones. Says whose tool it is where that is not the runtime, so that after a crash
+   * no other tool of the same name is run instead (docs/decisions/0012).
+   */
+  readonly keys: readonly [string, ...string[]]
+  readonly internal: boolean
+  /** Its place in the order of a batch, as far as it is known before the contract is here. */
+  readonly kind: Concurrency['kind']
+  /** The contract, if it is here. */
+  readonly tool: Tool | undefined
+  /** Where to fetch the contract; for tools of a provider only. */
+  readonly remote?: RemoteEntry
+}
+
+export interface RemoteEntry {
+  readonly provider: string
+  readonly title: string | undefined
+  readonly description: string
+  /** Its source does not answer. */
+  away(): boolean
+  /** Fetches the contract, once for all who ask. Rejects if the source does not give it; asked again, it tries again. */
+  load(): Promise<Tool>
+}
 
 export interface Toolset {
+  /** By name, by id, or by what a record calls it. */
+  find(name: string): Entry | undefined
+  /** The same, if its contract is here. */
   get(name: string): Tool | undefined
-  /** All, internal ones too: what a worker can run. */
-  readonly names: readonly string[]
+  /** All, internal ones too, sorted by name. */
+  readonly entries: readonly Entry[]
   /** What a model may be told of: without the internal ones. */
   readonly offered: readonly string[]
+  /** The same as tools, those whose contract is here. */
   readonly tools: readonly Tool[]
 }
 
-/** Layers from the lowest to the uppermost. */
-export function toolset(...layers: readonly (readonly Tool[])[]): Toolset {
-  const byName = new Map<string, Tool>()
-  for (const layer of layers) {
-    const seen = new Set<string>()
-    for (const each of layer) {
-      if (seen.has(each.name)) throw new PawlError('tool_duplicate', `The name is '${each.name}'.`)
-      seen.add(each.name)
-      byName.set(each.name, each)
-    }
+/** The entries of one layer. `where` says whose they are, if not the runtime's. */
+export function layerOf(tools: readonly Tool[], where = ''): readonly Entry[] {
+  const at = where === '' ? '' : `@${where}`
+  const used = new Map<string, Tool>()
+  return tools.map((tool) => {
+    if (!isTool(tool)) throw new PawlError('tool_invalid', 'A toolset takes what tool() gives.')
+    const { name, id, internal, concurrency } = tool
+    const other = used.get(name) ?? used.get(id)
+    if (other?.name === name) throw new PawlError('tool_duplicate', `The name is '${name}'.`)
+    if (other)
+      throw new PawlError(
+        'tool_duplicate',
+        `'${other.name}' and '${name}' clash: ids and names are one space, and both use '${used.has(id) ? id : name}'.`,
+      )
+    used.set(name, tool).set(id, tool)
+    const keys = id === name ? ([`${id}${at}`] as const) : ([`${id}${at}`, `${name}${at}`] as const)
+    return { name, id, keys, internal, kind: concurrency.kind, tool }
+  })
+}
+
+/** Layers from the lowest to the uppermost. `shadowed` hears of each tool that an upper layer hides. */
+export function layered(layers: readonly (readonly Entry[])[], shadowed?: (entry: Entry) => void): Toolset {
+  const byKey = new Map<string, Entry>()
+  const all: Entry[] = []
+  for (const layer of layers.toReversed()) {
+    const seen = layer.filter((entry) => {
+      const hidden = byKey.has(entry.name) || byKey.has(entry.id)
+      if (hidden) shadowed?.(entry)
+      return !hidden
+    })
+    for (const entry of seen) for (const key of [entry.name, entry.id, ...entry.keys]) byKey.set(key, entry)
+    all.push(...seen)
   }
-  const tools = [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const offered = tools.filter(({ internal }) => !internal)
+  const entries = all.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const open = entries.filter(({ internal }) => !internal)
   return {
-    get: (name) => byName.get(name),
-    names: tools.map(({ name }) => name),
-    offered: offered.map(({ name }) => name),
-    tools: offered,
+    find: (name) => byKey.get(name),
+    get: (name) => byKey.get(name)?.tool,
+    entries,
+    offered: open.map(({ name }) => name),
+    get tools() {
+      return open.flatMap(({ tool }) => tool ?? [])
+    },
   }
 }
+
+export const toolset = (...layers: readonly (readonly Tool[])[]): Toolset => layered(layers.map((layer) => layerOf(layer)))

@@ -38,7 +38,7 @@ describe('definitions', () => {
     const set = toolset([named('b'), named('a')], [upper, named('c', { internal: true })])
     expect(set.get('a')).toBe(upper)
     expect(set.offered).toEqual(['a', 'b'])
-    expect(set.names).toEqual(['a', 'b', 'c'])
+    expect(set.entries.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
     expect(set.get('__proto__')).toBeUndefined()
     expect(set.get('constructor')).toBeUndefined()
     expect(named('a').fingerprint).toBe(named('a').fingerprint)

@@ -94,7 +94,7 @@ export class LocalInvocation implements Invocation {
     held.ride({
       guards: [{ kind: 'absent', position: request.position }],
       insertCall: request,
-      events: [held.event('call.received', request.createdAt, { tool: request.tool })],
+      events: [held.event('call.received', request.createdAt, { tool: this.options.name ?? request.tool })],
     })
   }
 

@@ -27,8 +27,8 @@ export interface LocalEngineOptions {
   readonly secret: Uint8Array
   readonly logger: Logger
   readonly leaseMs: number
-  /** The tools this worker can run: it claims no others. */
-  readonly tools: readonly string[]
+  /** The tools this worker can run at the moment, as records call them: it claims no others. */
+  readonly tools: () => readonly string[]
   readonly drive: Drive
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
@@ -70,7 +70,7 @@ export class LocalEngine implements Engine {
     const engine = new LocalEngine(options)
     try {
       await engine.#host.lease.renew()
-      engine.#host.lease.keep(() => engine.#look())
+      engine.#host.lease.keep(() => engine.look())
       await engine.#sweeper.sweep()
       await engine.#host.timers.sweep()
       return engine
@@ -142,7 +142,7 @@ export class LocalEngine implements Engine {
     const found = this.#host.store.callAt(asked.position)
     const go = (record: CallRecord | undefined): Live => {
       const live = record ? this.#watch(record) : this.#begin(asked)
-      if (record && this.#sweeper.isOrphan(record.uid)) this.#look()
+      if (record && this.#sweeper.isOrphan(record.uid)) this.look()
       // A settled call is answered from its record; only open ones stay in memory.
       if (record?.state === 'settled') this.#live.delete(asked.position)
       else this.#live.set(asked.position, live)
@@ -301,8 +301,9 @@ export class LocalEngine implements Engine {
     if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
   }
 
-  /** Looks for work. Should the store not answer, the next heartbeat looks again. */
-  #look(): void {
+  /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
+  look(): void {
+    if (this.#closing) return
     this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))

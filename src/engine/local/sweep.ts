@@ -8,7 +8,7 @@ const page = 64
 
 export class Sweeper {
   readonly #host: Host
-  readonly #tools: readonly string[]
+  readonly #tools: () => readonly string[]
   readonly #drives: (uid: string) => boolean
   readonly #take: (records: readonly CallRecord[]) => Promise<void>
   readonly #orphans = new Set<string>()
@@ -18,7 +18,7 @@ export class Sweeper {
 
   constructor(
     host: Host,
-    how: { tools: readonly string[]; drives: (uid: string) => boolean; take: (records: readonly CallRecord[]) => Promise<void> },
+    how: { tools: () => readonly string[]; drives: (uid: string) => boolean; take: (records: readonly CallRecord[]) => Promise<void> },
   ) {
     this.#host = host
     this.#tools = how.tools
@@ -43,7 +43,7 @@ export class Sweeper {
         while (this.#again && !this.#stopped) {
           this.#again = false
           if (this.#orphans.size > 0) await this.#release()
-          const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools, page)
+          const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools(), page)
           await this.#take(claimed)
           if (claimed.length === page) this.#again = true
         }

@@ -131,9 +131,11 @@ const careful = tool({
   },
 })
 
+const tools = toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, careful])
 const quiet = (): void => {}
 const host = {
-  tools: toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, careful]),
+  toolsOf: () => tools,
+  away: () => [],
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
   alarms: new Alarms(systemClock),
