@@ -3,10 +3,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
-import type { OutputBudget } from './call/fit.ts'
+import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { containStrays } from './call/scope.ts'
+import { showing } from './call/show.ts'
 import { SessionUsage } from './call/usage.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
@@ -81,6 +82,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const usage = new SessionUsage(defineBudgets(options.budget ? { session: options.budget } : {}).session)
   const hooks = checkHooks(options.hooks ?? [])
+  const show = showing({ hooks, budget: checkBudget(options.output), clock, logger })
   const own = typeof options.store === 'string'
   const store = await openStore(options, clock)
   try {
@@ -88,7 +90,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const feed = new Feed(store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, tools, output: options.output })
+    const batches = new Batches({ engine: () => engine, queue, tools, show })
     const drive = callPipeline({
       tools,
       clock,
@@ -153,7 +155,7 @@ function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
       throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
     }
     if (typeof hook?.name !== 'string' || hook.name === '') wrong('it needs a name')
-    for (const when of ['before', 'after'] as const)
+    for (const when of ['before', 'after', 'project'] as const)
       if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`${when} is not a function`)
   }
   return hooks

@@ -102,7 +102,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `\`prepare\` runs once, is recorded, and freezes arguments and a payload. Recovery uses recorded arguments, payload and approval with the live body; the stricter of recorded and live hints wins; a changed \`version\` runs \`upgrade\` or stops with \`tool_changed\`. A worker claims only tools it has.`,
   },
   'CALL-8': {
-    state: { missing: 'project hooks; aborting a turn' },
+    state: { missing: 'aborting a turn (there are no turns yet; abort stops the batch)' },
     says: `Hooks: before (allow, deny, replace arguments, answer at once, abort the turn), after (replace, abort), project (its failure means the default projection). Strength decides, not order of registration: abort > deny > answer > replace. Replaced arguments are validated and judged again. What hooks decided is recorded and not re-run on recovery.`,
   },
   'CALL-9': {

@@ -4,14 +4,16 @@
 import { hash } from 'node:crypto'
 import { readArguments } from '../call/arguments.ts'
 import { batchOf } from '../call/enter.ts'
-import { checkBudget, defaultBudget, fit, type OutputBudget } from '../call/fit.ts'
+import type { HookFacts } from '../call/hook.ts'
+import type { ModelPart } from '../call/project.ts'
 import type { Queue } from '../call/queue.ts'
+import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import { decode, type Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -37,15 +39,15 @@ export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
   readonly #tools: Toolset
-  readonly #budget: OutputBudget
+  readonly #show: Show
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, { tenant: string; session: string }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined }) {
+  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; show: Show }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#tools = host.tools
-    this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
+    this.#show = host.show
   }
 
   async run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -114,9 +116,11 @@ export class Batches {
 
   async #one({ call, asked, order }: { call: CallAsk; asked: Asked; order: number }, batch: Batch, how: How): Promise<CallOutcome> {
     try {
-      if (batch.stopped) return this.#shown(call, 0, notStarted(batch.stopped.reason), '')
+      const shown = (outcome: Outcome, attempts: number, uid: string) =>
+        this.#shown({ call, asked, nested: how.root !== undefined }, outcome, attempts, uid)
+      if (batch.stopped) return shown(notStarted(batch.stopped.reason), 0, '')
       const started = await this.#engine().start(asked)
-      if (started.as === 'conflict') return this.#shown(call, 0, conflict(call, started.recorded), '')
+      if (started.as === 'conflict') return shown(conflict(call, started.recorded), 0, '')
       const { tenant, session } = asked.position
       this.#open.set(started.uid, { tenant, session })
       batch.joined(started.uid)
@@ -124,7 +128,7 @@ export class Batches {
         const settled: Settled = await started.settled
         const { outcome } = settled
         if (stops(outcome, how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-        return this.#shown(call, settled.attempts, outcome, started.uid)
+        return shown(outcome, settled.attempts, started.uid)
       } finally {
         this.#open.delete(started.uid)
         batch.left(started.uid)
@@ -134,10 +138,31 @@ export class Batches {
     }
   }
 
-  #shown(call: CallAsk, attempts: number, outcome: Outcome, uid: string): CallOutcome {
-    const { parts } = fit(outcome, this.#budget, uid)
-    return { ...outcome, callId: call.id, name: call.name, attempts, parts, ...(call.meta === undefined ? {} : { meta: call.meta }) }
+  /** A promise only if a hook has a word about what the model reads. */
+  #shown(of: Asking, outcome: Outcome, attempts: number, uid: string): CallOutcome | Promise<CallOutcome> {
+    const { call, asked, nested } = of
+    // What a nested call returns is read by a body, not by a model.
+    const parts = this.#show(outcome, uid, nested ? null : () => factsOf(call, asked))
+    const told = (read: readonly ModelPart[]): CallOutcome => ({
+      ...outcome,
+      callId: call.id,
+      name: call.name,
+      attempts,
+      parts: read,
+      ...(call.meta === undefined ? {} : { meta: call.meta }),
+    })
+    return parts instanceof Promise ? parts.then(told) : told(parts)
   }
+}
+
+interface Asking {
+  readonly call: CallAsk
+  readonly asked: Asked
+  readonly nested: boolean
+}
+
+function factsOf(call: CallAsk, { position, principal, tool, input }: Asked): HookFacts {
+  return { tenant: position.tenant, session: position.session, principal, callId: call.id, tool, input: decode(input) }
 }
 
 /** An abort of the turn by a hook stops the batch whatever was asked for. */
