@@ -17,7 +17,16 @@ import { settleThrown } from './settle.ts'
 export interface Accepted {
   readonly args: Json
   readonly prepared: Json
+  /** The same from the record: a body may do to what it is given whatever it likes. */
+  anew(): Accepted
 }
+
+const none = 'null'
+const acceptedOf = (args: string, prepared: string): Accepted => ({
+  args: decode(args),
+  prepared: prepared === none ? null : decode(prepared),
+  anew: () => acceptedOf(args, prepared),
+})
 
 export async function accept(invocation: Invocation, tool: Tool, host: CallHost): Promise<Accepted | ToSettle> {
   if (invocation.args !== null) return recordedOnes(invocation, tool, host)
@@ -31,8 +40,12 @@ export async function accept(invocation: Invocation, tool: Tool, host: CallHost)
   if ('settle' in prepared) return prepared
   const final = prepared.input === undefined ? checked : await validated(tool, prepared.input)
   if ('settle' in final) return final
-  const terms = { onCrash: onCrashOf(tool), ...(tool.version === undefined ? {} : { version: tool.version }) }
-  return { args: decode(await invocation.accept(encode(final.args), terms)), prepared: prepared.payload }
+  const terms = {
+    onCrash: onCrashOf(tool),
+    ...(tool.version === undefined ? {} : { version: tool.version }),
+    ...(prepared.said ? { prepared: true as const } : {}),
+  }
+  return acceptedOf(await invocation.accept(encode(final.args), terms), prepared.payload)
 }
 
 /** What the model wrote, if it can be read; a tool's `repair` may mend it once. */
@@ -61,24 +74,27 @@ async function validated(tool: Tool, input: Json): Promise<{ args: Json } | ToSe
   }
 }
 
+const prepareKey = 'prepare'
+
 /** Runs once; what it said is on record. */
 async function prepare(
   invocation: Invocation,
   tool: Tool,
   args: Json,
   host: CallHost,
-): Promise<{ input?: Json; payload: Json } | ToSettle> {
-  if (!tool.prepare) return { payload: null }
+): Promise<{ input?: Json; payload: string; said: boolean } | ToSettle> {
+  // What is on record holds, also for a tool that no longer prepares.
+  if (!tool.prepare && !invocation.recorded(prepareKey)) return { payload: none, said: false }
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   const context = contextOf(invocation, tool, host)
   try {
     const about = { tool: tool.name, callId: invocation.callId, call: invocation.request.uid, logger: host.logger, step: 'prepare' }
-    const end = await invocation.run({ key: 'prepare', input: null, once: false }, async () => ({
+    const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => ({
       done: encode((await scope.run(about, () => run(args, context.ctx))) ?? {}),
     }))
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
     if ('answer' in said) return { settle: { status: 'success', value: said.answer ?? null } }
-    return { ...(said.input === undefined ? {} : { input: said.input }), payload: said.payload ?? null }
+    return { ...(said.input === undefined ? {} : { input: said.input }), payload: encode(said.payload ?? null), said: true }
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }
   } finally {
@@ -88,19 +104,19 @@ async function prepare(
 
 /** CALL-7: recorded arguments and payload with the live body; a changed version upgrades them, or the call stops. */
 async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost): Promise<Accepted | ToSettle> {
-  const recorded = decode(invocation.args as string)
-  const prepared = await prepare(invocation, tool, recorded, host)
+  const args = invocation.args as string
+  const { version, prepared: said } = invocation.terms ?? {}
+  const prepared = said ? await prepare(invocation, tool, decode(args), host) : { payload: none }
   if ('settle' in prepared) return prepared
-  const version = invocation.terms?.version
-  if (version === tool.version) return { args: recorded, prepared: prepared.payload }
+  if (version === tool.version) return acceptedOf(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
     settle: failure({ class: 'unavailable', code: 'tool_changed', message: `The tool has changed since this was asked. ${change}.` }),
   }
   if (!tool.upgrade) return stop
   try {
-    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: recorded, version }))))
-    return 'settle' in upgraded ? stop : { args: upgraded.args, prepared: prepared.payload }
+    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: decode(args), version }))))
+    return 'settle' in upgraded ? stop : acceptedOf(encode(upgraded.args), prepared.payload)
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }
   }

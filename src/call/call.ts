@@ -3,7 +3,6 @@
 
 import type { Drive, Driven, Invocation } from '../engine/engine.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
 import type { Tool } from '../tool/tool.ts'
 import { accept, type Accepted } from './accept.ts'
 import { attempt, outcomeOfStop } from './attempt.ts'
@@ -38,7 +37,7 @@ async function stages(invocation: Invocation, host: CallHost): Promise<Driven> {
   const { tool } = found
   const accepted = await accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
   if ('settle' in accepted) return accepted
-  if (invocation.landed) return finish(invocation, tool, accepted.args, outcomeOf(invocation.landed), host)
+  if (invocation.landed) return finish(invocation, tool, accepted, outcomeOf(invocation.landed), host)
   const permitted = await permit(invocation, tool, accepted.args, host) // policy; approvals will wait here (POL-2)
   if (permitted) return permitted
   const decided = await afterInterruption(invocation, tool, accepted.args, host) // null: run it; else settled by reconcile, or unknown
@@ -50,31 +49,31 @@ async function stages(invocation: Invocation, host: CallHost): Promise<Driven> {
 async function tries(invocation: Invocation, tool: Tool, accepted: Accepted, host: CallHost): Promise<Driven> {
   const lateAt = tooLateAt(invocation.request.createdAt, invocation.options, tool.clocks)
   const tooLate = (at: number): boolean => lateAt !== undefined && at >= lateAt
-  for (;;) {
+  for (let fresh = accepted; ; fresh = accepted.anew()) {
     await invocation.delayed() // what is left of a retry's delay after a recovery
     const { stopped } = invocation
     if (stopped) return 'over' in stopped ? Promise.reject(stopped.over) : outcomeOfStop(stopped, false)
     if (tooLate(host.clock.now())) return outcomeOfStop('total', false)
-    const entered = await enterQueue(invocation, tool, accepted.args, host) // turn in the batch, locks, limits
+    const entered = await enterQueue(invocation, tool, fresh.args, host) // turn in the batch, locks, limits
     if ('settle' in entered) return entered
     let given: Driven
     const began = host.clock.now()
     try {
-      given = await attempt(invocation, tool, { ...accepted, slot: entered.slot }, host)
+      given = await attempt(invocation, tool, { ...fresh, slot: entered.slot }, host)
     } finally {
       entered.slot.done()
     }
     if ('park' in given) return given
     host.usage.settled(invocation.request, host.clock.now() - began, given.settle)
     const verdict = afterFailure(invocation, tool, given.settle)
-    if ('settle' in verdict) return finish(invocation, tool, accepted.args, verdict.settle, host)
+    if ('settle' in verdict) return finish(invocation, tool, accepted, verdict.settle, host)
     if (tooLate(host.clock.now() + verdict.again)) return outcomeOfStop('total', false)
     await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
   }
 }
 
 /** After hooks, check output. The engine settles it, once; project.ts shows it to the model; the feed tells. */
-async function finish(invocation: Invocation, tool: Tool, args: Json, outcome: Outcome, host: CallHost): Promise<Driven> {
-  const hooked = await afterHooks(invocation, args, outcome, host)
+async function finish(invocation: Invocation, tool: Tool, accepted: Accepted, outcome: Outcome, host: CallHost): Promise<Driven> {
+  const hooked = await afterHooks(invocation, () => accepted.anew().args, outcome, host)
   return { settle: await checkOutput(invocation, tool, hooked, host) }
 }

@@ -17,6 +17,8 @@ const factsOf = (invocation: Invocation, input: Json): HookFacts => {
   return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId, tool, input }
 }
 
+const key = 'hooks:before'
+
 /** The arguments to go on with, or how the call ends. Without hooks it costs nothing. */
 export async function beforeHooks(
   invocation: Invocation,
@@ -24,8 +26,8 @@ export async function beforeHooks(
   host: CallHost,
 ): Promise<{ input: Json; changed: boolean } | ToSettle> {
   const hooks = host.hooks.filter((hook) => hook.before)
-  if (hooks.length === 0) return { input, changed: false }
-  const end = await invocation.run({ key: 'hooks:before', input: null, once: false }, async () => ({
+  if (hooks.length === 0 && !invocation.recorded(key)) return { input, changed: false }
+  const end = await invocation.run({ key, input: null, once: false }, async () => ({
     done: encode((await decide(hooks, invocation, input, host)) ?? null),
   }))
   const decided = decode((end as { done: string }).done) as unknown as Decided | null
@@ -49,8 +51,9 @@ async function decide(hooks: readonly Hook[], invocation: Invocation, input: Jso
 }
 
 async function strongest(hooks: readonly Hook[], invocation: Invocation, input: Json, host: CallHost): Promise<Decided | undefined> {
-  const facts = factsOf(invocation, input)
-  const verdicts = await Promise.all(hooks.map((hook) => ask(hook, facts, host)))
+  // A copy for each: only a verdict changes the arguments.
+  const text = encode(input)
+  const verdicts = await Promise.all(hooks.map((hook) => ask(hook, factsOf(invocation, decode(text)), host)))
   const ranked = verdicts.filter((each) => each !== undefined)
   const rank = ({ verdict }: Decided): number => strength.indexOf(kindOf(verdict) as 'abort')
   return ranked.toSorted((a, b) => rank(a) - rank(b) || (a.by < b.by ? -1 : 1))[0]
@@ -70,12 +73,12 @@ async function ask(hook: Hook, facts: HookFacts, host: CallHost): Promise<Decide
 }
 
 /** What becomes of the outcome. A hook that throws changes nothing: the body has run, and its outcome must not be lost. */
-export async function afterHooks(invocation: Invocation, input: Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
+export async function afterHooks(invocation: Invocation, input: () => Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
   let replaced: Outcome | undefined
   for (const hook of host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!hook.after) continue
     try {
-      const verdict = await hook.after(factsOf(invocation, input), outcome)
+      const verdict = await hook.after(factsOf(invocation, input()), outcome)
       if (!verdict) continue
       if ('abort' in verdict) return failure({ class: 'permission_denied', code: 'turn_aborted', message: verdict.abort, source: 'hook' })
       encode(verdict.replace)

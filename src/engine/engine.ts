@@ -74,6 +74,8 @@ export interface Invocation {
    * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so.
    */
   begin<T>(how: { durable: boolean }, body: () => T): Promise<Awaited<T>>
+  /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
+  recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
   run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */

@@ -111,6 +111,11 @@ export class LocalInvocation implements Invocation {
     return await body()
   }
 
+  recorded(key: string): StepEnd | null {
+    const found = this.#steps.get(key)
+    return found?.state === 'done' ? { done: found.value as string } : null
+  }
+
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { held } = this
     const round = this.#retries + 1
