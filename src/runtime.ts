@@ -80,7 +80,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const queue = new Queue(clock, options.limits)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
-  const usage = new SessionUsage(defineBudgets(options.budget ? { session: options.budget } : {}).session)
+  const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
   const hooks = checkHooks(options.hooks ?? [])
   const show = showing({ hooks, budget: checkBudget(options.output), clock, logger })
   const own = typeof options.store === 'string'
@@ -88,6 +88,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     const secret = await secretOf(store, options.keys?.secret)
     const feed = new Feed(store)
+    const usage = new SessionUsage(budget, store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const batches = new Batches({ engine: () => engine, queue, tools, show })

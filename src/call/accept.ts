@@ -31,7 +31,7 @@ const acceptedOf = (args: string, prepared: string): Accepted => ({
 export async function accept(invocation: Invocation, tool: Tool, host: CallHost): Promise<Accepted | ToSettle> {
   if (invocation.args !== null) return recordedOnes(invocation, tool, host)
   const read = readable(invocation, tool, host)
-  if ('settle' in read) return read
+  if ('settle' in read) return loopBound(read, invocation, host)
   const hooked = await beforeHooks(invocation, read.input, host)
   if ('settle' in hooked) return hooked
   const checked = await validated(tool, hooked.input)
@@ -123,8 +123,8 @@ async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost):
 }
 
 /** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
-function loopBound(bad: ToSettle, invocation: Invocation, host: CallHost): ToSettle {
-  const over = host.usage.invalid(invocation.request)
+async function loopBound(bad: ToSettle, invocation: Invocation, host: CallHost): Promise<ToSettle> {
+  const over = await host.usage.invalid(invocation.request)
   return over ? { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) } : bad
 }
 

@@ -24,7 +24,8 @@ export async function permit(invocation: Invocation, tool: Tool, args: Json, hos
   if (decision.effect === 'deny') return refused('denied_by_policy', decision.reason)
   if (decision.effect === 'ask')
     return refused('approval_required', `${decision.reason} It was not run: this needs the approval of a person.`)
-  const over = host.usage.overBudget(invocation.request)
+  const counted = host.usage.overBudget(invocation)
+  const over = counted instanceof Promise ? await counted : counted
   if (over) return { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }
   return null
 }
