@@ -129,8 +129,9 @@ export function contextOf(invocation: Invocation, tool: Tool, host: AttemptHost)
     const input = withInput ? encode(rest[0]) : null
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
     const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
+    const stepHost = { ...host, invocation, over: () => over }
     const end = await invocation.run(spec, () =>
-      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation })),
+      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, stepHost)),
     )
     if ('done' in end) return decode(end.done)
     throw stepError(stepId, end.failed)

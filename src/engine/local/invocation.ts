@@ -42,6 +42,8 @@ export class LocalInvocation implements Invocation {
   /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
   #running = 0
+  /** The body has returned and the call was parked: what it left running records nothing more. */
+  #parked = false
   /** The last write of this execution, under way or done: true if the call is no longer ours to give back. */
   #letGo: Promise<boolean> = Promise.resolve(false)
 
@@ -147,7 +149,7 @@ export class LocalInvocation implements Invocation {
     this.#running++
     const end = await body().finally(() => this.#running--)
     // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.
-    if (this.attempt !== attempt || held.progress.state === 'settled') throw new PawlError('attempt_over')
+    if (this.attempt !== attempt || held.progress.state === 'settled' || this.#parked) throw new PawlError('attempt_over')
     const ended = 'done' in end ? step('done', end.done) : step('failed', end.failed)
     await held.write(held.held({ steps: [ended], events: [held.event(`step.${ended.state as 'done'}`, ended.at, { step: spec.key })] }))
     this.#steps.set(spec.key, ended)
@@ -271,6 +273,7 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     held.check()
     checkMove(held.progress.state, 'parked')
+    this.#parked = true
     const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
     const change = held.held({
       updateCall: { uid: this.request.uid, progress, release: true },
