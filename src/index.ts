@@ -5,7 +5,7 @@ export type { CallHandle, RunOptions, Session, SessionOptions } from './session/
 export type { EventRecord, EventType } from './journal/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ModelPart } from './call/project.ts'
-export type { AfterVerdict, BeforeVerdict, Hook, HookFacts } from './call/hook.ts'
+export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './call/hook.ts'
 export type { Limits } from './call/queue.ts'
 export type { OutputBudget } from './call/fit.ts'
 export type { BudgetLimits } from './policy/budget.ts'

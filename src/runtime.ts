@@ -4,10 +4,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Alarms } from './call/alarms.ts'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
-import type { OutputBudget } from './call/fit.ts'
+import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { containStrays, scope } from './call/scope.ts'
+import { showing } from './call/show.ts'
 import { SessionUsage } from './call/usage.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
@@ -86,8 +87,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const queue = new Queue(clock, options.limits)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
-  const usage = new SessionUsage(defineBudgets(options.budget ? { session: options.budget } : {}).session)
+  const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
   const hooks = checkHooks(options.hooks ?? [])
+  const show = showing({ hooks, budget: checkBudget(options.output), clock, logger })
   const own = typeof options.store === 'string'
   const store = await openStore(options, clock)
   const release = containStrays()
@@ -96,9 +98,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store)
+    const usage = new SessionUsage(budget, store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, standing, output: options.output })
+    const batches = new Batches({ engine: () => engine, queue, standing, show })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -180,7 +183,7 @@ function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
       throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
     }
     if (typeof hook?.name !== 'string' || hook.name === '') wrong('it needs a name')
-    for (const when of ['before', 'after'] as const)
+    for (const when of ['before', 'after', 'project'] as const)
       if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`${when} is not a function`)
   }
   return hooks

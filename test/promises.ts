@@ -98,11 +98,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A call is (tenant, session, batch, id, occurrence). Same content: the same call, its recorded outcome or the running one. Other content: \`call_conflict\`. Equal ids in one batch are two calls. Turns and adapters supply the batch; a hand-written \`run\` without one needs ids unique in its session. A caller's own idempotency key has the same rule.`,
   },
   'CALL-7': {
-    state: { missing: 'prepare over a crash is not tested' },
+    state: { missing: 'recorded approvals (there are none yet)' },
     says: `\`prepare\` runs once, is recorded, and freezes arguments and a payload. Recovery uses recorded arguments, payload and approval with the live body; the stricter of recorded and live hints wins; a changed \`version\` runs \`upgrade\` or stops with \`tool_changed\`. A worker claims only tools it has.`,
   },
   'CALL-8': {
-    state: { missing: 'project hooks; aborting a turn' },
+    state: { missing: 'aborting a turn (there are no turns yet; abort stops the batch)' },
     says: `Hooks: before (allow, deny, replace arguments, answer at once, abort the turn), after (replace, abort), project (its failure means the default projection). Strength decides, not order of registration: abort > deny > answer > replace. Replaced arguments are validated and judged again. What hooks decided is recorded and not re-run on recovery.`,
   },
   'CALL-9': {
@@ -258,7 +258,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A new user message while calls wait: the history gets a placeholder result and the later outcome arrives as a runtime notice (default), or the calls are superseded; never a broken conversation.`,
   },
   'POL-8': {
-    state: { missing: 'turns, cost, budgets that survive a restart' },
+    state: { missing: 'turns, cost, calls that other processes make in a session while this one works in it' },
     says: `Budgets: calls, time, cost and repeated identical calls per turn and session; over budget answers the model, it does not kill the run.`,
   },
   'POL-9': {

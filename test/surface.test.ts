@@ -29,8 +29,13 @@ test('the values that pawl exports', () => {
   `)
   expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
     [
+      "failingTool",
+      "flakyTool",
+      "hangingTool",
       "manualClock",
+      "slowTool",
       "storeCases",
+      "testRuntime",
     ]
   `)
 })

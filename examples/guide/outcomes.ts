@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { setTimeout as passes } from 'node:timers/promises'
-import { type CallOutcome, createRuntime, fail, tool } from 'pawl'
+import { type CallOutcome, createRuntime, fail, type Hook, tool } from 'pawl'
 import { z } from 'zod'
 
 // #region fail
@@ -97,3 +97,16 @@ const [conflict] = await runtime.session('chat-42').run([{ id: 'x', name: 'order
 assert.equal(conflict?.status === 'failure' && conflict.failure.code, 'call_conflict')
 // #endregion
 await runtime.close()
+
+// #region project
+const masks: Hook = {
+  name: 'masks',
+  project: (_, __, parts) =>
+    parts.map((part) => (part.type === 'text' ? { ...part, text: part.text.replaceAll(/\b\d{16}\b/g, '[card]') } : part)),
+}
+// #endregion
+const card = tool({ name: 'card', description: 'The card on file', input: z.object({}), execute: () => '4111111111111111' })
+const masked = await createRuntime({ store: 'memory:', tools: [card], hooks: [masks] })
+const [onFile] = await masked.session('chat-43').run([{ id: 'a', name: 'card' }])
+assert.partialDeepStrictEqual(onFile, { value: '4111111111111111', parts: [{ type: 'text', text: '[card]' }] })
+await masked.close()

@@ -12,7 +12,7 @@ import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
 import { describeProblems, mended, type ReadArguments } from './arguments.ts'
 import { inContext } from './context.ts'
-import { beforeHooks } from './hooks.ts'
+import { beforeHooks, hasBefore } from './hooks.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
@@ -20,17 +20,40 @@ import { settleThrown } from './settle.ts'
 export interface Accepted {
   readonly args: Json
   readonly prepared: Json
+  /** The same from the record: a body may do to what it is given whatever it likes. */
+  anew(): Accepted
+}
+
+const none = 'null'
+
+class FromRecord implements Accepted {
+  readonly args: Json
+  readonly prepared: Json
+  readonly #args: string
+  readonly #prepared: string
+
+  /** `value`: what the text of the arguments stands for, where it is at hand and nobody else has it. */
+  constructor(args: string, prepared: string, value?: Json) {
+    this.#args = args
+    this.#prepared = prepared
+    this.args = value ?? decode(args)
+    this.prepared = prepared === none ? null : decode(prepared)
+  }
+
+  anew(): Accepted {
+    return new FromRecord(this.#args, this.#prepared)
+  }
 }
 
 /** At once, unless somebody has to be asked. */
 export function accept(invocation: Invocation, tool: Tool, host: CallHost): Soon<Accepted | ToSettle> {
   if (invocation.args !== null) return recordedOnes(invocation, tool, host)
   const read = readable(invocation, tool, host)
-  if ('settle' in read) return read
-  if (tool.prepare || host.hooks.some((hook) => hook.before)) return askedAbout(invocation, tool, read.input, host)
+  if ('settle' in read) return loopBound(read, invocation, host)
+  if (tool.prepare || hasBefore(invocation, host) || invocation.recorded(prepareKey)) return askedAbout(invocation, tool, read.input, host)
   const checked = validated(tool, read.input)
   const finish = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
-    'settle' in final ? loopBound(final, invocation, host) : recorded(invocation, tool, final, null)
+    'settle' in final ? loopBound(final, invocation, host) : recorded(invocation, tool, final)
   return checked instanceof Promise ? checked.then(finish) : finish(checked)
 }
 
@@ -43,24 +66,25 @@ async function askedAbout(invocation: Invocation, tool: Tool, input: Json, host:
   const prepared = await prepare(invocation, tool, checked.args, host)
   if ('settle' in prepared) return prepared
   const final = prepared.input === undefined ? checked : await validated(tool, prepared.input)
-  return 'settle' in final ? final : recorded(invocation, tool, final, prepared.payload)
+  return 'settle' in final ? final : recorded(invocation, tool, final, prepared)
 }
 
-function recorded(invocation: Invocation, tool: Tool, { args, wire }: Validated, prepared: Json): Soon<Accepted> {
-  const given = (text: string): Accepted => ({ args: text === wire ? args : decode(text), prepared })
-  const text = invocation.accept(wire, termsOf(tool))
+function recorded(invocation: Invocation, tool: Tool, { args, wire }: Validated, prepared = notPrepared): Soon<Accepted> {
+  const given = (text: string): Accepted => new FromRecord(text, prepared.payload, text === wire && !prepared.said ? args : undefined)
+  const text = invocation.accept(wire, termsOf(tool, prepared.said))
   return text instanceof Promise ? text.then(given) : given(text)
 }
 
 const terms = new WeakMap<Tool, string>()
 
-/** What a recovery must know of the tool as it is now; the same text for all its calls. */
-function termsOf(tool: Tool): string {
-  let text = terms.get(tool)
-  if (text === undefined) {
-    const own: CallTerms = { onCrash: onCrashOf(tool), ...(tool.version === undefined ? {} : { version: tool.version }) }
-    terms.set(tool, (text = JSON.stringify(own)))
-  }
+/** What a recovery must know of the tool as it is now; the same text for all its calls, but for those it prepared. */
+function termsOf(tool: Tool, prepared: boolean): string {
+  const known = prepared ? undefined : terms.get(tool)
+  if (known !== undefined) return known
+  const version = tool.version === undefined ? {} : { version: tool.version }
+  const own: CallTerms = { onCrash: onCrashOf(tool), ...version, ...(prepared ? { prepared: true } : {}) }
+  const text = JSON.stringify(own)
+  if (!prepared) terms.set(tool, text)
   return text
 }
 
@@ -99,23 +123,27 @@ function judged(checked: Checked): Validated | ToSettle {
   }
 }
 
+const prepareKey = 'prepare'
+const notPrepared = { payload: none, said: false }
+
 /** Runs once; what it said is on record. */
 async function prepare(
   invocation: Invocation,
   tool: Tool,
   args: Json,
   host: CallHost,
-): Promise<{ input?: Json; payload: Json } | ToSettle> {
-  if (!tool.prepare) return { payload: null }
+): Promise<{ input?: Json; payload: string; said: boolean } | ToSettle> {
+  // What is on record holds, also for a tool that no longer prepares.
+  if (!tool.prepare && !invocation.recorded(prepareKey)) return notPrepared
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   try {
     const about = { tool: tool.name, callId: invocation.callId, call: invocation.request.uid, logger: host.logger, step: 'prepare' }
-    const end = await invocation.run({ key: 'prepare', input: null, once: false }, async () => ({
+    const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => ({
       done: encode((await inContext(invocation, tool, host, (ctx) => scope.run(about, async () => run(args, ctx)))) ?? {}),
     }))
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
     if ('answer' in said) return { settle: { status: 'success', value: said.answer ?? null } }
-    return { ...(said.input === undefined ? {} : { input: said.input }), payload: said.payload ?? null }
+    return { ...(said.input === undefined ? {} : { input: said.input }), payload: encode(said.payload ?? null), said: true }
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }
   }
@@ -123,27 +151,27 @@ async function prepare(
 
 /** CALL-7: recorded arguments and payload with the live body; a changed version upgrades them, or the call stops. */
 async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost): Promise<Accepted | ToSettle> {
-  const recorded = decode(invocation.args as string)
-  const prepared = await prepare(invocation, tool, recorded, host)
+  const args = invocation.args as string
+  const { version, prepared: said } = invocation.terms ?? {}
+  const prepared = said ? await prepare(invocation, tool, decode(args), host) : { payload: none }
   if ('settle' in prepared) return prepared
-  const version = invocation.terms?.version
-  if (version === tool.version) return { args: recorded, prepared: prepared.payload }
+  if (version === tool.version) return new FromRecord(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
     settle: failure({ class: 'unavailable', code: 'tool_changed', message: `The tool has changed since this was asked. ${change}.` }),
   }
   if (!tool.upgrade) return stop
   try {
-    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: recorded, version }))))
-    return 'settle' in upgraded ? stop : { args: upgraded.args, prepared: prepared.payload }
+    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: decode(args), version }))))
+    return 'settle' in upgraded ? stop : new FromRecord(upgraded.wire, prepared.payload)
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }
   }
 }
 
 /** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
-function loopBound(bad: ToSettle, invocation: Invocation, host: CallHost): ToSettle {
-  const over = host.usage.invalid(invocation.request)
+async function loopBound(bad: ToSettle, invocation: Invocation, host: CallHost): Promise<ToSettle> {
+  const over = await host.usage.invalid(invocation.request)
   return over ? { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) } : bad
 }
 

@@ -3,9 +3,8 @@
 
 import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
 import type { Soon } from '../kernel/soon.ts'
-import type { Json } from '../kernel/value.ts'
 import type { Tool } from '../tool/tool.ts'
-import { accept } from './accept.ts'
+import { accept, type Accepted } from './accept.ts'
 import { attempt, notStarted } from './attempt.ts'
 import { checkOutput } from './check-output.ts'
 import { tooLateAt } from './clocks.ts'
@@ -30,7 +29,7 @@ export const callPipeline =
       const accepting = accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
       const accepted = accepting instanceof Promise ? await accepting : accepting
       if ('settle' in accepted) return accepted
-      if (invocation.landed) return await finish(invocation, tool, accepted.args, { settle: outcomeOf(invocation.landed) }, host)
+      if (invocation.landed) return await finish(invocation, tool, accepted, { settle: outcomeOf(invocation.landed) }, host)
       const permitting = permit(invocation, tool, accepted.args, host) // policy; approvals will wait here (POL-2)
       const refused = permitting instanceof Promise ? await permitting : permitting
       if (refused) return refused
@@ -39,24 +38,23 @@ export const callPipeline =
       if (decided) return decided
       const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
       // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
-      for (;;) {
+      for (let fresh = accepted; ; fresh = accepted.anew()) {
         const delay = invocation.delayed() // what is left of a retry's delay after a recovery
         if (delay) await delay
         const { stopped } = invocation
         if (stopped) return notStarted(stopped)
         if (host.clock.now() >= lateAt) return notStarted('total')
-        const entering = enterQueue(invocation, tool, accepted.args, host) // turn in the batch, locks, limits
+        const entering = enterQueue(invocation, tool, fresh.args, host) // turn in the batch, locks, limits
         const entered = entering instanceof Promise ? await entering : entering
         if ('settle' in entered) return entered
-        const trying = attempt(invocation, tool, accepted, entered.slot, host) // the body; gives its slot back
+        const trying = attempt(invocation, tool, fresh, entered.slot, host) // the body; gives its slot back
         const given = trying instanceof Promise ? await trying : trying
         if ('park' in given) {
           host.queue.left(request.position, options.order ?? 0) // who waits for the outside has left the order of its batch
           return given
         }
         const verdict = afterFailure(invocation, tool, given.settle)
-        if ('settle' in verdict)
-          return await finish(invocation, tool, accepted.args, verdict.settle === given.settle ? given : verdict, host)
+        if ('settle' in verdict) return await finish(invocation, tool, accepted, verdict.settle === given.settle ? given : verdict, host)
         if (host.clock.now() + verdict.again >= lateAt) return notStarted('total')
         await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
       }
@@ -65,9 +63,9 @@ export const callPipeline =
     }
   }
 
-/** After hooks, check output. The engine settles it, once; project.ts shows it to the model; the feed tells. */
-function finish(invocation: Invocation, tool: Tool, args: Json, given: ToSettle, host: CallHost): Soon<ToSettle> {
-  const hooked = afterHooks(invocation, tool, args, given.settle, host)
+/** After hooks, check output. The engine settles it, once; show.ts shows it to the model; the feed tells. */
+function finish(invocation: Invocation, tool: Tool, accepted: Accepted, given: ToSettle, host: CallHost): Soon<ToSettle> {
+  const hooked = afterHooks(invocation, tool, accepted, given.settle, host)
   if (hooked instanceof Promise) return hooked.then((outcome) => checkOutput(invocation, tool, { settle: outcome }, host))
   return checkOutput(invocation, tool, given, host)
 }

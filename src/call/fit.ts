@@ -33,7 +33,7 @@ export interface Cut {
   readonly totalLines: number
   /** How much of the whole text stands in the view; markers and the notice are no part of it. */
   readonly shownBytes: number
-  readonly handle: string
+  readonly handle: string | null
 }
 
 export interface Fitted {
@@ -55,8 +55,8 @@ export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
 }
 
-/** What the model reads within the budget. `handle` is what read_output takes to give the rest; `text` the outcome's recorded form. */
-export function fit(outcome: Outcome, budget: OutputBudget, handle: string, text = ''): Fitted {
+/** What the model reads within the budget. `handle` is what read_output takes to give the rest; null if it cannot. `text` is the outcome's recorded form. */
+export function fit(outcome: Outcome, budget: OutputBudget, handle: string | null, text = ''): Fitted {
   const short = shortText(outcome, budget, text)
   if (short !== undefined) return { parts: short === '' ? [] : [{ type: 'text', text: short }], cut: null }
   const whole = describe(outcome)
@@ -206,12 +206,12 @@ interface View {
   readonly shown: number
 }
 
-function textView(whole: WholeText, room: Room, handle: string): View {
+function textView(whole: WholeText, room: Room, handle: string | null): View {
   const notices = [
     (shown: number, offset: number): string =>
-      `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}. ` +
-      `The whole result is stored: read it with read_output ${JSON.stringify({ handle, offset })}]`,
-    (): string => `[Shortened: read_output ${JSON.stringify({ handle })}]`,
+      `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}.` +
+      (handle === null ? ']' : ` The whole result is stored: read it with read_output ${JSON.stringify({ handle, offset })}]`),
+    (): string => (handle === null ? '[Shortened]' : `[Shortened: read_output ${JSON.stringify({ handle })}]`),
     (): string => '',
   ]
   const headBytes = bytesOf(whole.head)
@@ -230,16 +230,17 @@ function textView(whole: WholeText, room: Room, handle: string): View {
 }
 
 /** One JSON document that holds the shorter value, and beside it what is missing and how to get it. */
-function jsonView(whole: WholeJson, room: Room, handle: string): View {
+function jsonView(whole: WholeJson, room: Room, handle: string | null): View {
+  const reading = handle === null ? {} : { read_output: { handle, offset: 0 } }
   const wrappers = [
     (inner: Json, shown: number, missing: number): Json => ({
       shortened:
-        `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}. ` +
-        'The whole result is stored: read it with read_output',
-      read_output: { handle, offset: 0 },
+        `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}.` +
+        (handle === null ? '' : ' The whole result is stored: read it with read_output'),
+      ...reading,
       value: inner,
     }),
-    (): Json => ({ read_output: { handle, offset: 0 } }),
+    (): Json => (handle === null ? ['…'] : reading),
     (): Json => ['…'],
   ]
   for (const wrap of wrappers) {

@@ -1,7 +1,9 @@
-// What a hook is: the host's word about a call before and after its body (CALL-8). hooks.ts asks them.
+// What a hook is: the host's word about a call before and after its body, and about what the model reads of it (CALL-8). hooks.ts and
+// show.ts ask them.
 
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
+import type { ModelPart } from './project.ts'
 
 export interface HookFacts {
   readonly tenant: string
@@ -22,9 +24,17 @@ export type BeforeVerdict =
 
 export type AfterVerdict = { readonly abort: string } | { readonly replace: Outcome } | undefined | void
 
+/** Other parts, or nothing: then they stay as they are. */
+export type Projection = readonly ModelPart[] | undefined | void
+
 export interface Hook {
   /** Told in refusals, and the tie-breaker between hooks of equal strength. */
   readonly name: string
   readonly before?: (facts: HookFacts) => BeforeVerdict | Promise<BeforeVerdict>
   readonly after?: (facts: HookFacts, outcome: Outcome) => AfterVerdict | Promise<AfterVerdict>
+  /**
+   * Changes what the model reads, whenever the outcome is shown to one; the outcome itself, the record and the feed keep all of it. If it
+   * fails, the model reads what it would read without it: what must never get out is for `after` to replace.
+   */
+  readonly project?: (facts: HookFacts, outcome: Outcome, parts: readonly ModelPart[]) => Projection | Promise<Projection>
 }

@@ -20,6 +20,12 @@ const factsOf = (invocation: Invocation, { name }: Tool, input: Json): HookFacts
   return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId, tool: name, input }
 }
 
+const key = 'hooks:before'
+
+/** Whether before hooks have a word, or had one. */
+export const hasBefore = (invocation: Invocation, host: CallHost): boolean =>
+  host.hooks.some((hook) => hook.before) || invocation.recorded(key) !== null
+
 /** The arguments to go on with, or how the call ends. Without hooks it costs nothing. */
 export async function beforeHooks(
   invocation: Invocation,
@@ -28,8 +34,8 @@ export async function beforeHooks(
   host: CallHost,
 ): Promise<{ input: Json; changed: boolean } | ToSettle> {
   const hooks = host.hooks.filter((hook) => hook.before)
-  if (hooks.length === 0) return { input, changed: false }
-  const end = await invocation.run({ key: 'hooks:before', input: null, once: false }, async () => ({
+  if (hooks.length === 0 && !invocation.recorded(key)) return { input, changed: false }
+  const end = await invocation.run({ key, input: null, once: false }, async () => ({
     done: encode((await decide(hooks, invocation, tool, input, host)) ?? null),
   }))
   const decided = decode((end as { done: string }).done) as unknown as Decided | null
@@ -59,7 +65,9 @@ async function decide(
 }
 
 async function strongest(hooks: readonly Hook[], facts: HookFacts, host: CallHost): Promise<Decided | undefined> {
-  const verdicts = await Promise.all(hooks.map((hook) => ask(hook, facts, host)))
+  // A copy for each: only a verdict changes the arguments.
+  const text = encode(facts.input)
+  const verdicts = await Promise.all(hooks.map((hook) => ask(hook, { ...facts, input: decode(text) }, host)))
   const ranked = verdicts.filter((each) => each !== undefined)
   const rank = ({ verdict }: Decided): number => strength.indexOf(kindOf(verdict) as 'abort')
   return ranked.toSorted((a, b) => rank(a) - rank(b) || (a.by < b.by ? -1 : 1))[0]
@@ -79,16 +87,21 @@ async function ask(hook: Hook, facts: HookFacts, host: CallHost): Promise<Decide
 }
 
 /** What becomes of the outcome. A hook that throws changes nothing: the body has run, and its outcome must not be lost. */
-export function afterHooks(invocation: Invocation, tool: Tool, input: Json, outcome: Outcome, host: CallHost): Soon<Outcome> {
-  return host.hooks.some((hook) => hook.after) ? askAfter(invocation, tool, input, outcome, host) : outcome
+export function afterHooks(invocation: Invocation, tool: Tool, accepted: Fresh, outcome: Outcome, host: CallHost): Soon<Outcome> {
+  return host.hooks.some((hook) => hook.after) ? askAfter(invocation, tool, accepted, outcome, host) : outcome
 }
 
-async function askAfter(invocation: Invocation, tool: Tool, input: Json, outcome: Outcome, host: CallHost): Promise<Outcome> {
+/** Arguments as they are on record, for each who asks. */
+interface Fresh {
+  anew(): { readonly args: Json }
+}
+
+async function askAfter(invocation: Invocation, tool: Tool, accepted: Fresh, outcome: Outcome, host: CallHost): Promise<Outcome> {
   let replaced: Outcome | undefined
   for (const hook of host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!hook.after) continue
     try {
-      const verdict = await hook.after(factsOf(invocation, tool, input), outcome)
+      const verdict = await hook.after(factsOf(invocation, tool, accepted.anew().args), outcome)
       if (!verdict) continue
       if ('abort' in verdict) return failure({ class: 'permission_denied', code: 'turn_aborted', message: verdict.abort, source: 'hook' })
       encode(verdict.replace)

@@ -4,6 +4,7 @@
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
+import type { OverBudget } from '../policy/budget.ts'
 import { decide, type Decision, defaultDecision } from '../policy/decide.ts'
 import type { ToolFacts } from '../policy/rules.ts'
 import type { Soon } from '../kernel/soon.ts'
@@ -30,14 +31,16 @@ function byDefault(tool: Tool): Decision {
   return decision
 }
 
-function verdict(decision: Decision, invocation: Invocation, host: CallHost): ToSettle | null {
+function verdict(decision: Decision, invocation: Invocation, host: CallHost): Soon<ToSettle | null> {
   if (decision.effect === 'deny') return refused('denied_by_policy', decision.reason)
   if (decision.effect === 'ask')
     return refused('approval_required', `${decision.reason} It was not run: this needs the approval of a person.`)
-  const over = host.usage.overBudget(invocation.request)
-  if (over) return { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }
-  return null
+  const counted = host.usage.overBudget(invocation)
+  return counted instanceof Promise ? counted.then(withinBudget) : withinBudget(counted)
 }
+
+const withinBudget = (over: OverBudget | null): ToSettle | null =>
+  over && { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }
 
 /** Policy hears a remote tool's own words about itself, and whether they count. */
 const factsOf = ({ name, id, hints, remote }: Tool): ToolFacts =>

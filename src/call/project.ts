@@ -25,6 +25,16 @@ export function project(outcome: Outcome): ModelPart[] {
   return parts.done()
 }
 
+/** The same parts, as project would give them. Text that is half a character is mended: it goes out as UTF-8. */
+export function merged(parts: readonly ModelPart[]): ModelPart[] {
+  const all = new Parts()
+  for (const part of parts) {
+    if (part.type === 'text') all.text(part.text.toWellFormed())
+    else all.attachment(part.attachment)
+  }
+  return all.done()
+}
+
 /** Gathers text and attachments in their order; neighbouring text merges, empty text makes no part. */
 class Parts {
   readonly #parts: ModelPart[] = []

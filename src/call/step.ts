@@ -13,12 +13,14 @@ export async function runStep(
   run: () => unknown,
   id: string,
   options: StepOptions | undefined,
-  host: CallHost & { invocation: Invocation },
+  host: CallHost & { invocation: Invocation; over: () => boolean },
 ): Promise<StepEnd> {
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
   if (!(Number.isInteger(attempts) && attempts >= 1)) throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
+    // Nobody waits for it any more: the body has returned, or was given up, while this was on its way.
+    if (host.over()) throw new PawlError('attempt_over')
     try {
       return { done: encode(await timed(run, id, options, host)) }
     } catch (error) {

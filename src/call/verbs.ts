@@ -122,7 +122,9 @@ export function verbsOf(context: Around): Verbs {
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
     const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
     const end = await invocation.run(spec, () =>
-      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation })),
+      scope.run(about, () =>
+        runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation, over: () => context.over }),
+      ),
     )
     if ('done' in end) return decode(end.done)
     throw stepError(stepId, end.failed)

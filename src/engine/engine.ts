@@ -76,6 +76,8 @@ export interface Invocation {
    * gave, or throws what it threw: at once if there was nothing to wait for.
    */
   begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>>
+  /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
+  recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
   run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */

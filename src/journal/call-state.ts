@@ -108,6 +108,8 @@ export interface CallRecord extends CallRequest, CallProgress {
 export interface CallTerms {
   readonly version?: string
   readonly onCrash: 'rerun' | 'stop'
+  /** Its prepare has had its say. One that came later has none in this call. */
+  readonly prepared?: true
 }
 
 /** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */

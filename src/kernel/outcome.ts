@@ -105,14 +105,19 @@ export function retry(options: RetryOptions = {}): ToolFailure {
   return declared(message, { class: 'unavailable', code: 'try_again', ...options }, { when: 'safe', ...afterMs })
 }
 
-function declared(message: string, options: FailOptions, again: RetryAdvice): ToolFailure {
+/** What the model reads of a failure that does not say what it was. */
+const unsaid = 'The tool failed without saying why'
+
+function declared(message: unknown, options: FailOptions, again: RetryAdvice): ToolFailure {
   const about = {
     class: options.class ?? 'execution',
     code: options.code ?? 'tool_error',
-    message,
+    // JavaScript may hand over anything, most often an error; what that says is not for the model.
+    message: typeof message === 'string' ? message : unsaid,
     source: 'tool' as const,
     retry: again,
     ...(options.raw === undefined ? {} : { raw: options.raw }),
   }
-  return new ToolFailure(failure(about).failure, options.cause === undefined ? {} : { cause: options.cause })
+  const cause = options.cause ?? (typeof message === 'string' ? undefined : message)
+  return new ToolFailure(failure(about).failure, cause === undefined ? {} : { cause })
 }

@@ -3,14 +3,17 @@
 
 import { hash } from 'node:crypto'
 import { type ReadArguments, readArguments } from '../call/arguments.ts'
-import { checkBudget, defaultBudget, fit, type OutputBudget } from '../call/fit.ts'
+import type { HookFacts } from '../call/hook.ts'
+import type { ModelPart } from '../call/project.ts'
 import type { Queue } from '../call/queue.ts'
+import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { canonicalText } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
+import type { Soon } from '../kernel/soon.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import { decode, type Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks, Concurrency } from '../tool/terms.ts'
 import type { Entry } from '../tool/toolset.ts'
@@ -28,15 +31,15 @@ export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
   readonly #standing: Standing
-  readonly #budget: OutputBudget
+  readonly #show: Show
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; output: Partial<OutputBudget> | undefined }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
-    this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
+    this.#show = host.show
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -145,7 +148,13 @@ export class Batches {
     try {
       const call = batch.calls[order] as CallAsk
       if (stops(outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-      batch.done(order, this.#shown(call, attempts, outcome, uid, text))
+      const shown = this.#shown(asked, order, batch, attempts, outcome, uid, text)
+      if (shown instanceof Promise)
+        shown.then(
+          (told) => batch.done(order, told),
+          (error: unknown) => batch.failed(error),
+        )
+      else batch.done(order, shown)
     } catch (error) {
       batch.failed(error)
     } finally {
@@ -153,11 +162,22 @@ export class Batches {
     }
   }
 
-  #shown(call: CallAsk, attempts: number, outcome: Outcome, uid: string, text?: string): CallOutcome {
-    const { parts } = fit(outcome, this.#budget, uid, text)
-    const shown = { ...outcome, callId: call.id, name: call.name, attempts, parts }
-    return call.meta === undefined ? shown : { ...shown, meta: call.meta }
+  /** A promise only if a hook has a word about what the model reads. */
+  #shown(asked: Asked, order: number, batch: Batch, attempts: number, outcome: Outcome, uid: string, text?: string): Soon<CallOutcome> {
+    const call = batch.calls[order] as CallAsk
+    // What a nested call returns is read by a body, not by a model.
+    const parts = this.#show(outcome, uid, batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null, text)
+    const told = (read: readonly ModelPart[]): CallOutcome => {
+      const shown = { ...outcome, callId: call.id, name: call.name, attempts, parts: read }
+      return call.meta === undefined ? shown : { ...shown, meta: call.meta }
+    }
+    return parts instanceof Promise ? parts.then(told) : told(parts)
   }
+}
+
+function factsOf(call: CallAsk, { position, principal, input }: Asked, { tools }: How): HookFacts {
+  const tool = tools.find(call.name)?.name ?? call.name
+  return { tenant: position.tenant, session: position.session, principal, callId: call.id, tool, input: decode(input) }
 }
 
 /** An abort of the turn by a hook stops the batch whatever was asked for. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tool as aiTool, convertToModelMessages, jsonSchema, type ToolSet } from 'ai'
-import { PawlError, type Tool, tool } from 'pawl'
+import { createRuntime, type Hook, PawlError, type Tool, tool } from 'pawl'
 import { aiTools, isLost, OutcomeError } from 'pawl/ai-sdk'
 import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -273,6 +273,16 @@ test('VAL-1: a result that comes back from a browser is shown as JSON, and a ref
   )
   expect(JSON.stringify(messages)).toContain(JSON.stringify(JSON.stringify(forged)))
   expect(reads).toBe(0)
+})
+
+test('CALL-8: the model reads what a project hook made of a number, the host the number', async () => {
+  const count = tool({ name: 'count', description: 'Counts', input: z.object({}), execute: () => 42 })
+  const hides: Hook = { name: 'hides', project: () => [{ type: 'text', text: 'some' }] }
+  const runtime = await createRuntime({ store: 'memory:', tools: [count], hooks: [hides] })
+  const { prompts, content } = await loops.generateText(scripted([['a', 'count', '{}']]), aiTools(runtime.session('s')))
+  expect(resultsShown(prompts)).toEqual([['a', { type: 'text', value: 'some' }]])
+  expect(content.find((part) => part.type === 'tool-result')?.output).toBe(42)
+  await runtime.close()
 })
 
 test('VAL-7: the model reads the shortened view of a long text, the host the whole', async () => {

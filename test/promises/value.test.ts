@@ -1,7 +1,7 @@
 // VAL: the recorded form of values, outcomes, and what the model reads of them.
 
 import fc from 'fast-check'
-import { Attachment, fail, tool } from 'pawl'
+import { Attachment, fail, retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { project } from '../../src/call/project.ts'
@@ -155,6 +155,32 @@ onEachStore('outcomes', (bench) => {
       status: 'failure',
       failure: { class: 'execution', code: 'tool_error', message: 'It broke', source: 'tool', retry: { when: 'never' } },
     })
+  })
+
+  test.for([
+    ['nothing', () => fail(undefined as never)],
+    ['an error', () => fail(new Error('password=hunter2') as never)],
+    ['an object', () => fail({ reason: 1n } as never)],
+    ['no text for a retry', () => retry({ message: 7 as never })],
+  ] as const)('VAL-2 VAL-4: fail with %s is still a failure, in words a model can read', async ([, thrown]) => {
+    const fails = tool({
+      name: 'fails',
+      description: 'Fails',
+      input: z.object({}),
+      retry: { attempts: 1 },
+      execute: () => Promise.reject(thrown()),
+    })
+    const runtime = await bench.open([fails])
+    const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'fails' }])
+    expect(outcome).toMatchObject({ status: 'failure', failure: { message: 'The tool failed without saying why', source: 'tool' } })
+    expect(outcome?.parts).toEqual([{ type: 'text', text: '[Tool execution failed]\nThe tool failed without saying why' }])
+  })
+
+  test('VAL-4: an error that was given to fail is its cause', () => {
+    const error = new Error('ECONNREFUSED')
+    expect(fail(error as never).cause).toBe(error)
+    expect(fail('No', { cause: error }).cause).toBe(error)
+    expect(fail('No')).not.toHaveProperty('cause')
   })
 
   test('VAL-1: attachments are stored with their bytes and read back through ctx; a value without JSON form is the tool’s fault', async () => {

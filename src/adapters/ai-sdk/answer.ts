@@ -23,32 +23,34 @@ const plainText = (parts: readonly ModelPart[]): string =>
   parts.map((part) => (part.type === 'text' ? part.text : attachmentText(part.attachment.ref))).join('')
 
 /**
- * `toModelOutput` gets a value and has to find what the model should read of it. The parts of objects are kept beside them; those of a
- * string only if they say something else (a shortened view), and only for a while. A value that came back from outside (a browser's
+ * `toModelOutput` gets a value and has to find what the model should read of it. The parts of objects are kept beside them; those of
+ * texts and numbers only if they say something else (a shortened or changed view), and only for a while. A value that came back from outside (a browser's
  * message history) is unknown here and shown as plain JSON: a reference in it is never followed to the bytes.
  */
 export class Views {
   readonly #objects = new WeakMap<object, readonly ModelPart[]>()
-  readonly #strings = new Map<string, readonly ModelPart[]>()
+  readonly #plain = new Map<string, readonly ModelPart[]>()
 
   keep(callId: string, outcome: CallOutcome & { status: 'success' }): Json {
     const { value, parts } = outcome
     if (typeof value === 'object' && value !== null) this.#objects.set(value, parts)
-    else if (typeof value === 'string' && plainText(parts) !== value) {
-      this.#strings.set(`${callId}\0${value}`, parts)
-      const oldest = this.#strings.size > 64 ? this.#strings.keys().next().value : undefined
-      if (oldest !== undefined) this.#strings.delete(oldest)
+    else if (plainText(parts) !== textOf(value)) {
+      this.#plain.set(`${callId}\0${String(value)}`, parts)
+      const oldest = this.#plain.size > 64 ? this.#plain.keys().next().value : undefined
+      if (oldest !== undefined) this.#plain.delete(oldest)
     }
     return value
   }
 
   find(callId: string, value: unknown): readonly ModelPart[] {
-    const kept = typeof value === 'object' && value !== null ? this.#objects.get(value) : this.#strings.get(`${callId}\0${String(value)}`)
+    const kept = typeof value === 'object' && value !== null ? this.#objects.get(value) : this.#plain.get(`${callId}\0${String(value)}`)
     if (kept) return kept
-    const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+    const text = textOf(value)
     return text === '' ? [] : [{ type: 'text', text }]
   }
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'))
 
 const native = /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/
 

@@ -123,6 +123,11 @@ export class LocalInvocation implements Invocation {
     return await body()
   }
 
+  recorded(key: string): StepEnd | null {
+    const found = this.#steps?.get(key)
+    return found?.state === 'done' ? { done: found.value as string } : null
+  }
+
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { held } = this
     const round = this.retries + 1
@@ -145,7 +150,7 @@ export class LocalInvocation implements Invocation {
     this.#running++
     const end = await body().finally(() => this.#running--)
     // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.
-    if (this.attempt !== attempt || held.progress.state === 'settled') throw new PawlError('attempt_over')
+    if (this.attempt !== attempt || this.#letGo !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)
     await held.write(held.held({ steps: [ended], events: [held.event(`step.${state}`, ended.at, { step: spec.key })] }))

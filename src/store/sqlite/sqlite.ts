@@ -6,6 +6,7 @@
 
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -29,6 +30,17 @@ const pollMs = 100
 export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   if (file === '' || file === ':memory:') {
     throw new PawlError('config_invalid', `store is 'sqlite:${file}'; name a file, or use 'memory:'.`)
+  }
+  // SQLite's own URLs carry options of their own (another mode, no locks) that would undo what is promised here.
+  if (/^file:/i.test(file)) {
+    throw new PawlError('config_invalid', `store is 'sqlite:${file}'; give the path alone, without 'file:': 'sqlite:${pathIn(file)}'.`)
+  }
+  const folder = dirname(file)
+  if (!existsSync(folder)) {
+    throw new PawlError(
+      'config_invalid',
+      `store is 'sqlite:${file}', and the folder '${folder}' does not exist. Create it, or name another file.`,
+    )
   }
   const db = openDatabase(file, commit)
   const apply = writer(db)
@@ -156,6 +168,9 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     },
   }
 }
+
+/** The path in a file: URL, for a hint. */
+const pathIn = (url: string): string => url.replace(/^file:(\/\/(?=\/))?/i, '').replace(/[?#].*$/, '')
 
 /** A constraint, a mismatch, a value too big: this change is at fault, not the file. */
 const isOwnFault = (error: unknown): boolean => [18, 19, 20, 25].includes(((error as { errcode?: number }).errcode ?? 1) & 0xff)

@@ -80,11 +80,11 @@ export const feedCases: readonly StoreCase[] = [
       ]
       for (const at of [1, 2, 3]) r.accepted(await store.commit(r.change({ events: about.map((each) => r.eventRecord(at, each)) })))
       assertOrdered(await store.events(all))
-      for (const of of about) {
-        const own = await store.events({ ...all, of })
+      for (const place of about) {
+        const own = await store.events({ ...all, of: place })
         assert.deepEqual(
           own.map((event) => [event.tenant, event.session, event.seq, event.at]),
-          [1, 2, 3].map((n) => [of.tenant, of.session, n, n]),
+          [1, 2, 3].map((n) => [place.tenant, place.session, n, n]),
         )
       }
     },
@@ -98,9 +98,9 @@ export const feedCases: readonly StoreCase[] = [
       for (let at = 0; at < 50; at++) await store.commit(r.change({ events: [r.eventRecord(at, { session: `s${at % 3}` })] }))
       const events = await store.events(all)
       assert.equal(events.length, 50)
-      for (const of of [undefined, { tenant: 't', session: 's1' }, { tenant: 't', session: 'none' }]) {
-        const wanted = events.filter((event) => !of || event.session === of.session)
-        const scoped = of ? { of } : {}
+      for (const place of [undefined, { tenant: 't', session: 's1' }, { tenant: 't', session: 'none' }]) {
+        const wanted = events.filter((event) => !place || event.session === place.session)
+        const scoped = place ? { of: place } : {}
         const paged: EventRecord[] = []
         for (;;) {
           const page = await store.events({ after: paged.at(-1)?.position ?? 0, limit: 7, ...scoped })

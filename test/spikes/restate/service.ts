@@ -142,7 +142,7 @@ const host = {
   queue: new Queue(systemClock),
   hooks: [],
   policies: [],
-  usage: new SessionUsage(undefined),
+  usage: new SessionUsage(undefined, { events: () => [], call: () => undefined }),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   live: quiet,
 }

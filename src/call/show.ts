@@ -1,0 +1,103 @@
+// What the model reads of an outcome: the default projection, what the host's project hooks make of it (CALL-8), and the output budget
+// over both (VAL-7). Nothing here is recorded: the outcome stands as it is, and is shown anew whenever it is asked for.
+//
+// Hooks see the whole text, not the shortened one: what they look for must not be cut in half. A view that a hook changed says nothing of
+// read_output, which would lead around the hook to what it took out.
+
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Clock } from '../kernel/time.ts'
+import { decode, encode, isAttachment } from '../kernel/value.ts'
+import type { Logger } from '../tool/context.ts'
+import { fit, type OutputBudget } from './fit.ts'
+import type { Hook, HookFacts } from './hook.ts'
+import { merged, type ModelPart } from './project.ts'
+import { scope } from './scope.ts'
+
+export interface ShowHost {
+  readonly hooks: readonly Hook[]
+  readonly budget: OutputBudget
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+type Parts = readonly ModelPart[]
+
+/**
+ * `call` names the call on record; it is what read_output takes. `text` is the outcome's recorded form, where it is at hand. Without facts no
+ * hook is asked. A promise only where a hook may have a word.
+ */
+export type Show = (outcome: Outcome, call: string, facts: (() => HookFacts) | null, text?: string) => Parts | Promise<Parts>
+
+/** How long a batch waits for a project hook. */
+const patienceMs = 5_000
+const unbounded: OutputBudget = { bytes: Number.MAX_SAFE_INTEGER, lines: Number.MAX_SAFE_INTEGER }
+
+export function showing(host: ShowHost): Show {
+  const { budget } = host
+  const hooks = host.hooks.filter((hook) => hook.project).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const byDefault = (outcome: Outcome, call: string, text?: string): Parts => fit(outcome, budget, call, text).parts
+  if (hooks.length === 0) return (outcome, call, _, text) => byDefault(outcome, call, text)
+  return (outcome, call, facts) => (facts === null ? byDefault(outcome, call) : hooked(outcome, call, facts()))
+
+  async function hooked(outcome: Outcome, call: string, about: HookFacts): Promise<Parts> {
+    const whole = fit(outcome, unbounded, call).parts
+    let parts = whole
+    // By name, each on what the one before it made. One that fails changes nothing: what the others took out stays out.
+    for (const hook of hooks) parts = (await changed(hook, { about, call, outcome, parts }, host)) ?? parts
+    return parts === whole ? byDefault(outcome, call) : within(parts, outcome, budget)
+  }
+}
+
+interface Shown {
+  readonly about: HookFacts
+  readonly call: string
+  readonly outcome: Outcome
+  readonly parts: Parts
+}
+
+/** Undefined: as it was. */
+async function changed(hook: Hook, { about, call, outcome, parts }: Shown, { clock, logger }: ShowHost): Promise<Parts | undefined> {
+  const { tool, callId } = about
+  const fault = (what: string, error?: unknown): undefined => {
+    logger.error(`A project hook ${what}; the model reads what it would read without it`, { hook: hook.name, tool, callId, error })
+  }
+  let callOff = (): void => {}
+  try {
+    // Copies: what a hook does to them is not what the program gets, nor what the next hook sees.
+    const own = decode(encode(outcome)) as unknown as Outcome
+    const shown = parts.map((part) => ({ ...part }))
+    const given = scope.run({ tool, callId, call, logger }, (): unknown => hook.project?.(about, own, shown))
+    const tooLate = (): Promise<typeof late> => new Promise((resolve) => (callOff = clock.timer(patienceMs, () => resolve(late))))
+    const said = isThenable(given) ? await Promise.race([given, tooLate()]) : given
+    if (said === late) return fault(`gave nothing within ${patienceMs} ms`)
+    if (said === undefined || said === null) return undefined
+    return areParts(said) ? merged(said) : fault('gave something that is not a list of parts')
+  } catch (error) {
+    return fault('threw', error)
+  } finally {
+    callOff()
+  }
+}
+
+const late = Symbol('late')
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+const areParts = (said: unknown): said is Parts => Array.isArray(said) && said.every(isPart)
+
+function isPart(part: unknown): part is ModelPart {
+  const { type, text, attachment } = (part ?? {}) as Record<string, unknown>
+  return type === 'text' ? typeof text === 'string' : type === 'attachment' && isAttachment(attachment)
+}
+
+/** Over the budget the text is shortened as one, and the attachments follow it. */
+function within(parts: Parts, outcome: Outcome, budget: OutputBudget): Parts {
+  const attachments = parts.filter((part) => part.type === 'attachment')
+  // With attachments read as null, JSON stays JSON.
+  const between = outcome.status === 'success' && typeof outcome.value !== 'string' ? 'null' : ''
+  const text = parts.map((part) => (part.type === 'text' ? part.text : between)).join('')
+  const fitted = fit({ status: 'success', value: text }, budget, null)
+  if (attachments.length === 0) return fitted.parts
+  return fitted.cut === null ? parts : [...fitted.parts, ...attachments]
+}
