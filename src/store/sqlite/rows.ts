@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
-import type { EventRecord } from '../../journal/event.ts'
+import type { EventRecord, NewEvent } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
 import { fold } from '../fold.ts'
 import type { Change, Committed, Guard } from '../store.ts'
@@ -24,7 +24,8 @@ export function writer(db: DatabaseSync): (changes: readonly Change[]) => Commit
   const insertCall = db.prepare(
     `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, createdAt,
        state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence, owner)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (tenant, session, batch, id, occurrence) DO NOTHING`,
   )
   const updateCall = db.prepare(
     'UPDATE calls SET state = ?, args = ?, terms = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ?, owner = iif(?, NULL, owner) WHERE uid = ?',
@@ -38,8 +39,7 @@ export function writer(db: DatabaseSync): (changes: readonly Change[]) => Commit
     `UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`,
   )
   const putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
-  const lastSeq = db.prepare('SELECT max(seq) AS seq FROM events WHERE tenant = ? AND session = ?')
-  const addEvent = db.prepare('INSERT INTO events (tenant, session, seq, call, type, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)')
+  const events = eventWriter(db)
 
   const isTrue = (guard: Guard): boolean => {
     switch (guard.kind) {
@@ -56,10 +56,10 @@ export function writer(db: DatabaseSync): (changes: readonly Change[]) => Commit
     }
   }
 
-  const one = (change: Change, call: CallRecord | undefined, covered: boolean, seqs: Map<string, number>): Committed => {
-    if (!covered) for (const guard of change.guards) if (!isTrue(guard)) return { ok: false, refused: guard }
-    if (call) {
-      const p = call.position
+  /** False if its place is taken. */
+  const insert = (call: CallRecord): boolean => {
+    const p = call.position
+    return (
       insertCall.run(
         call.uid,
         p.tenant,
@@ -83,8 +83,19 @@ export function writer(db: DatabaseSync): (changes: readonly Change[]) => Commit
         call.settledAt,
         call.fence,
         call.owner,
-      )
+      ).changes === 1
+    )
+  }
+
+  const one = (change: Change, call: CallRecord | undefined, covered: boolean): Committed => {
+    if (!covered) {
+      for (const guard of change.guards) {
+        // The index says whether the place of an inserted call is free, in the same step that takes it.
+        const isOwn = guard.kind === 'absent' && guard.position === change.insertCall?.position
+        if (!isOwn && !isTrue(guard)) return { ok: false, refused: guard }
+      }
     }
+    if (call && !insert(call)) return { ok: false, refused: { kind: 'absent', position: call.position } }
     if (change.updateCall && !covered) {
       const { uid, progress: p, release } = change.updateCall
       updateCall.run(p.state, p.args, p.terms, p.attempt, p.startedAt, p.wait, p.outcome, p.settledAt, release ? 1 : 0, uid)
@@ -98,26 +109,65 @@ export function writer(db: DatabaseSync): (changes: readonly Change[]) => Commit
       queueParked.run(change.resolveWait.id)
     }
     for (const a of change.attachments ?? []) putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
-    for (const e of change.events) {
-      // Nobody else writes during the transaction, so a session's last number is asked for once.
-      const session = frame(e.tenant, e.session)
-      const seq = (seqs.get(session) ?? (lastSeq.get(e.tenant, e.session) as { seq: number | null }).seq ?? 0) + 1
-      seqs.set(session, seq)
-      addEvent.run(e.tenant, e.session, seq, e.call, e.type, e.at, JSON.stringify(e.body))
-    }
+    for (const event of change.events) events.add(event)
     return { ok: true }
   }
 
   return (changes) => {
-    const { insert, by } = fold(changes)
-    const seqs = new Map<string, number>()
+    const folded = fold(changes)
     const results: Committed[] = []
+    events.clear()
     for (const [index, change] of changes.entries()) {
-      const at = by.get(index)
+      const at = folded.by.get(index)
       // Covered by an insert that was refused: then so is this.
       const refused = at !== undefined && results[at]?.ok === false
-      results.push(refused ? { ok: false, refused: change.guards[0] as Guard } : one(change, insert.get(index), at !== undefined, seqs))
+      results.push(refused ? { ok: false, refused: change.guards[0] as Guard } : one(change, folded.insert.get(index), at !== undefined))
     }
+    events.write()
     return results
+  }
+}
+
+/** Rows of one statement: most of what a row costs is the statement. */
+const chunks = [64, 16, 4, 1]
+
+/** Gathers the events of a transaction and writes them together, numbered in their order. */
+function eventWriter(db: DatabaseSync): { clear(): void; add(event: NewEvent): void; write(): void } {
+  const lastSeq = db.prepare('SELECT max(seq) AS seq FROM events WHERE tenant = ? AND session = ?')
+  const columns = ['tenant', 'session', 'seq', 'call', 'type', 'at', 'body']
+  const row = `(${columns.map(() => '?').join(', ')})`
+  const statements = chunks.map((size) => ({
+    size,
+    insert: db.prepare(`INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`),
+  }))
+  let gathered: NewEvent[] = []
+  return {
+    clear: () => void (gathered = []),
+    add: (event) => void gathered.push(event),
+    write() {
+      // Nobody else writes during the transaction, so a session's last number is asked for once.
+      const seqs = new Map<string, { seq: number }>()
+      const lastOf = ({ tenant, session }: NewEvent): { seq: number } => {
+        const name = frame(tenant, session)
+        const last = seqs.get(name) ?? { seq: (lastSeq.get(tenant, session) as { seq: number | null }).seq ?? 0 }
+        seqs.set(name, last)
+        return last
+      }
+      const values: (string | number)[] = []
+      let before: NewEvent | undefined
+      let last = { seq: 0 }
+      for (const event of gathered) {
+        // Neighbours are mostly of one session.
+        if (before?.session !== event.session || before.tenant !== event.tenant) last = lastOf(event)
+        before = event
+        values.push(event.tenant, event.session, ++last.seq, event.call, event.type, event.at, JSON.stringify(event.body))
+      }
+      let from = 0
+      for (const { size, insert } of statements) {
+        for (; values.length - from >= size * columns.length; from += size * columns.length)
+          insert.run(...values.slice(from, from + size * columns.length))
+      }
+      gathered = []
+    },
   }
 }

@@ -10,7 +10,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/time.ts'
-import type { CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { GroupCommit, type Write } from '../group.ts'
 import type { AttachmentRecord, Store, Written } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
@@ -72,6 +72,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   const group = new GroupCommit(clock, writeGroup)
 
   const q = {
+    inBatch: db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? LIMIT 1'),
     callAt: db.prepare('SELECT * FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?'),
     call: db.prepare('SELECT * FROM calls WHERE uid = ?'),
     steps: db.prepare('SELECT * FROM steps WHERE call = ?'),
@@ -103,6 +104,15 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     dataVersion: db.prepare('PRAGMA data_version'),
   }
   const oneCall = (row: unknown): CallRecord | undefined => (row === undefined ? undefined : callOf(row as never))
+  // The calls of a model's message are asked for in one turn of the program: that none of them is on record need be found out once.
+  let newBatch: CallPosition | null = null
+  const isNewBatch = (p: CallPosition): boolean => {
+    if (newBatch?.batch === p.batch && newBatch.session === p.session && newBatch.tenant === p.tenant) return true
+    if (p.batch === '' || q.inBatch.get(p.tenant, p.session, p.batch) !== undefined) return false
+    newBatch = p
+    queueMicrotask(() => (newBatch = null))
+    return true
+  }
   const oneWait = (row: unknown): WaitRecord | undefined => row as WaitRecord | undefined
 
   const locks = new Map<string, Lock>()
@@ -119,7 +129,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     kind: 'sqlite',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
-    callAt: (p) => oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence)),
+    callAt: (p) => (isNewBatch(p) ? undefined : oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence))),
     call: (uid) => oneCall(q.call.get(uid)),
     steps: (call) => q.steps.all(call) as unknown as StepRecord[],
     waitsOf: (call) => q.waitsOf.all(call) as unknown as WaitRecord[],
