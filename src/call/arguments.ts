@@ -2,14 +2,18 @@
 // no faithful form passes (CALL-4, DUR-11), and every refusal says what to change, because a model reads it.
 
 import { PawlError } from '../kernel/errors.ts'
-import { encode, maxDepth } from '../kernel/value.ts'
+import { isSorted } from '../kernel/canonical.ts'
+import { encode, encodePlain, maxDepth } from '../kernel/value.ts'
 import { pathText, quoted } from '../tool/problem.ts'
 import type { Problem } from '../tool/schema.ts'
 import { jsonBreak } from './json-break.ts'
 
-/** `raw` is the text as it came, or null for a value of the host. A refused value of the host has no text: ''. */
+/**
+ * `raw` is the text as it came, or null for a value of the host. A refused value of the host has no text: ''. `sorted`: the recorded form
+ * is canonical as it stands.
+ */
 export type ReadArguments =
-  | { readonly ok: true; readonly raw: string | null; readonly wire: string }
+  | { readonly ok: true; readonly raw: string | null; readonly wire: string; readonly sorted: boolean }
   | { readonly ok: false; readonly raw: string; readonly problem: string }
 
 export interface ArgumentLimits {
@@ -21,7 +25,7 @@ export const argumentLimits: ArgumentLimits = { bytes: 1024 * 1024, depth: maxDe
 
 /** Absent and blank text mean {}. A null is a value, as text and as a value: the schema judges it. */
 export function readArguments(input: unknown, limits: ArgumentLimits = argumentLimits): ReadArguments {
-  if (input === undefined) return { ok: true, raw: null, wire: '{}' }
+  if (input === undefined) return { ok: true, raw: null, wire: '{}', sorted: true }
   return typeof input === 'string' ? readText(input, limits) : readValue(input, limits)
 }
 
@@ -38,7 +42,7 @@ export function mended(raw: string, repair: (raw: string) => unknown, limits: Ar
     throw new PawlError('tool_invalid', 'repair answered with a promise; it must answer at once with text or a value.')
   }
   const again = readArguments(better, limits)
-  return again.ok ? { ok: true, raw, wire: again.wire } : { ok: false, raw, problem: again.problem }
+  return again.ok ? { ...again, raw } : { ok: false, raw, problem: again.problem }
 }
 
 const most = 8
@@ -52,7 +56,7 @@ export function describeProblems(problems: readonly Problem[]): string {
 
 function readText(text: string, limits: ArgumentLimits): ReadArguments {
   const refuse = (problem: string, raw = text): ReadArguments => ({ ok: false, raw, problem })
-  if (text.trim() === '') return { ok: true, raw: text, wire: '{}' }
+  if (text.trim() === '') return { ok: true, raw: text, wire: '{}', sorted: true }
   // The record is UTF-8: it could not hold this text as it came.
   if (!text.isWellFormed()) return refuse(`The text ${loneSurrogate}`, text.toWellFormed())
   const bytes = text.length > limits.bytes ? text.length : Buffer.byteLength(text)
@@ -67,7 +71,7 @@ function readText(text: string, limits: ArgumentLimits): ReadArguments {
   const unsafe = unsafeNumbers(text)
   if (unsafe) return refuse(unsafe)
   const wire = encoded(value)
-  return wire.ok ? { ok: true, raw: text, wire: wire.text } : refuse(wire.problem)
+  return wire.ok ? { ok: true, raw: text, wire: wire.text, sorted: wire.sorted } : refuse(wire.problem)
 }
 
 function readValue(value: unknown, limits: ArgumentLimits): ReadArguments {
@@ -79,12 +83,13 @@ function readValue(value: unknown, limits: ArgumentLimits): ReadArguments {
   if (tooDeep(wire.text, limits.depth)) return refuse(tooDeepSaid(limits))
   // Someone else may have parsed the model's text already and rounded the integer: better refused than quietly wrong.
   const unsafe = unsafeNumbers(wire.text)
-  return unsafe ? refuse(unsafe) : { ok: true, raw: null, wire: wire.text }
+  return unsafe ? refuse(unsafe) : { ok: true, raw: null, wire: wire.text, sorted: wire.sorted }
 }
 
-function encoded(value: unknown): { ok: true; text: string } | { ok: false; problem: string } {
+function encoded(value: unknown): { ok: true; text: string; sorted: boolean } | { ok: false; problem: string } {
   try {
-    return { ok: true, text: encode(value) }
+    const text = encodePlain(value)
+    return text === undefined ? { ok: true, text: encode(value), sorted: false } : { ok: true, text, sorted: isSorted(value) }
   } catch (error) {
     // A getter or a proxy of the host may throw anything; what it says is not for the model.
     const known = error instanceof PawlError && error.code === 'value_invalid'

@@ -36,7 +36,7 @@ class Attempt implements Pace {
   readonly #host: CallHost
   readonly #watch: Watch
   readonly #unwatch: () => void
-  readonly #began: number
+  readonly #began: number | null
   #context: Context | null = null
   /** What stopped it first. */
   #why: Why | null = null
@@ -48,7 +48,7 @@ class Attempt implements Pace {
     this.#tool = tool
     this.#accepted = accepted
     this.#slot = slot
-    this.#began = host.clock.now()
+    this.#began = host.usage.counts ? host.clock.now() : null
     this.#host = host
     const { createdAt } = request
     this.#watch = new Watch(host, { options, createdAt, clocks: tool.clocks }, (name) => this.#stop(name))
@@ -122,7 +122,7 @@ class Attempt implements Pace {
   /** What it took counts for the budget of its session (POL-8). */
   #charged(driven: Driven): Driven {
     const { usage, clock } = this.#host
-    if ('settle' in driven) usage.settled(this.#invocation.request, clock.now() - this.#began, driven.settle)
+    if (this.#began !== null && 'settle' in driven) usage.settled(this.#invocation.request, clock.now() - this.#began, driven.settle)
     return driven
   }
 

@@ -43,7 +43,7 @@ export const callPipeline =
         if (delay) await delay
         const { stopped } = invocation
         if (stopped) return notStarted(stopped)
-        if (host.clock.now() >= lateAt) return notStarted('total')
+        if (lateAt !== Infinity && host.clock.now() >= lateAt) return notStarted('total')
         const entering = enterQueue(invocation, tool, fresh.args, host) // turn in the batch, locks, limits
         const entered = entering instanceof Promise ? await entering : entering
         if ('settle' in entered) return entered

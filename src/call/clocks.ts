@@ -33,7 +33,6 @@ export class Watch implements Alarm {
   readonly #idleMs: number | undefined
   #attemptLeft: number
   #lateAt: number | undefined
-  #runningSince: number
   due = 0
   #idleTimer: (() => void) | undefined
   #lateTimer: (() => void) | undefined
@@ -53,7 +52,6 @@ export class Watch implements Alarm {
     this.#attemptLeft = clockMs('attempt', options, clocks) as number
     this.#idleMs = clockMs('idle', options, clocks)
     this.#lateAt = tooLateAt(createdAt, options, clocks)
-    this.#runningSince = clock.now()
     this.#run()
     if (this.#lateAt !== undefined) this.#lateTimer = clock.timer(this.#lateAt - clock.now(), () => this.#expire('total'))
   }
@@ -62,12 +60,11 @@ export class Watch implements Alarm {
   pause(): void {
     if (this.#waits++ > 0 || this.#stopped) return
     this.#halt()
-    this.#attemptLeft -= this.#clock.now() - this.#runningSince
+    this.#attemptLeft = this.due - this.#clock.monotonic()
   }
 
   resume(): void {
     if (--this.#waits > 0 || this.#stopped) return
-    this.#runningSince = this.#clock.now()
     this.#run()
   }
 

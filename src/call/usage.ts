@@ -27,6 +27,11 @@ export class SessionUsage {
     this.#record = record
   }
 
+  /** Whether there is anything to count for. */
+  get counts(): boolean {
+    return this.#budget !== undefined
+  }
+
   /** Whether the call is too much; if not, it counts from now on. One that is taken up again was counted before. */
   overBudget({ request, attempt }: Pick<Invocation, 'request' | 'attempt'>): Verdict | Promise<Verdict> {
     const budget = this.#budget

@@ -2,15 +2,13 @@
 
 import type { Json } from './value.ts'
 
-/** The canonical text of a JSON text and the value it stands for: often the text itself. */
-export const canonicalText = (text: string, value: Json): string => (isSorted(value) ? text : canonical(value))
-
-function isSorted(value: Json): boolean {
+/** Whether the keys of a value stand as they do in its canonical text: then JSON.stringify makes that text. */
+export function isSorted(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (Array.isArray(value)) return value.every(isSorted)
   let last = ''
   for (const key in value) {
-    if (key < last || !isSorted(value[key] as Json)) return false
+    if (key < last || !isSorted((value as Record<string, unknown>)[key])) return false
     last = key
   }
   return true

@@ -18,7 +18,10 @@ const longestLeg = 2_000_000_000
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => Number(process.hrtime.bigint() / 1_000_000n),
+  monotonic() {
+    const [seconds, nanoseconds] = process.hrtime()
+    return seconds * 1000 + Math.floor(nanoseconds / 1_000_000)
+  },
   timer(ms, fire) {
     let left = Math.max(0, ms)
     let handle: ReturnType<typeof setTimeout>

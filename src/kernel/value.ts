@@ -64,12 +64,15 @@ const tag = '$pawl'
 
 /** The recorded form of a value, as JSON text. `undefined` records as null. Throws value_invalid, naming the path. */
 export function encode(value: unknown): string {
-  if (isPlain(value, 0)) {
-    const text = JSON.stringify(value)
-    // What a getter said at the second look may be anything: such text is made again, from a copy that was checked.
-    if (!text.includes(tagText) && !text.includes(escapedSurrogate)) return text
-  }
-  return JSON.stringify(toWire(value, '', 0, []) ?? null)
+  return encodePlain(value) ?? JSON.stringify(toWire(value, '', 0, []) ?? null)
+}
+
+/** The recorded form of data that needs no change for it: what JSON.stringify makes of it. Undefined if it is not that. */
+export function encodePlain(value: unknown): string | undefined {
+  if (!isPlain(value, 0)) return undefined
+  const text = JSON.stringify(value)
+  // What a getter said at the second look may be anything: such text is made again, from a copy that was checked.
+  return text.includes(tagText) || text.includes(escapedSurrogate) ? undefined : text
 }
 
 const tagText = `"${tag}"`

@@ -9,7 +9,7 @@ import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
-import { canonicalText } from '../kernel/canonical.ts'
+import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
@@ -205,7 +205,7 @@ function askedOf(
       : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
   const tool = entry?.keys[0] ?? call.name
   const input = read.ok ? read.wire : 'null'
-  const content = read.ok ? canonicalText(read.wire, JSON.parse(read.wire) as Json) : JSON.stringify(read.raw)
+  const content = read.ok ? contentOf(read) : JSON.stringify(read.raw)
   return {
     position,
     principal: place.principal,
@@ -216,6 +216,8 @@ function askedOf(
     options: optionsOf(call, tool, read, at),
   }
 }
+
+const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string => (sorted ? wire : canonical(JSON.parse(wire) as Json))
 
 function optionsOf(
   call: CallAsk,
