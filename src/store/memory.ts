@@ -20,7 +20,6 @@ interface Row {
 
 const recordOf = (row: Row | undefined): CallRecord | undefined =>
   row && { ...row.inserted, ...row.progress, fence: row.fence, owner: row.owner }
-const none: readonly never[] = []
 const done: Committed = { ok: true }
 const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachment, data: Uint8Array.from(attachment.data) })
 
@@ -69,16 +68,19 @@ export function memoryStore(options: { clock: Clock }): Store {
       row.progress = progress
       if (release) row.owner = null
     }
-    for (const step of change.steps ?? none) {
-      const own = steps.get(step.call) ?? new Map<string, StepRecord>()
-      steps.set(step.call, own.set(step.key, step))
-    }
-    for (const wait of change.insertWaits ?? none) {
-      waits.set(wait.id, wait)
-      keys.set(wait.keyHash, wait.id)
-      waitsOf.set(wait.call, [...(waitsOf.get(wait.call) ?? []), wait.id])
-      open.add(wait.id)
-    }
+    // Most changes have none of these: nothing is walked for them.
+    if (change.steps)
+      for (const step of change.steps) {
+        const own = steps.get(step.call) ?? new Map<string, StepRecord>()
+        steps.set(step.call, own.set(step.key, step))
+      }
+    if (change.insertWaits)
+      for (const wait of change.insertWaits) {
+        waits.set(wait.id, wait)
+        keys.set(wait.keyHash, wait.id)
+        waitsOf.set(wait.call, [...(waitsOf.get(wait.call) ?? []), wait.id])
+        open.add(wait.id)
+      }
     if (change.resolveWait) {
       const { id, resolution } = change.resolveWait
       const wait = waits.get(id) as WaitRecord
@@ -87,11 +89,12 @@ export function memoryStore(options: { clock: Clock }): Store {
       const call = calls.get(wait.call)
       if (call?.progress.state === 'parked' && call.progress.wait === id) call.progress = { ...call.progress, state: 'queued' }
     }
-    for (const each of change.attachments ?? none) {
-      const id = frame(each.tenant, each.id)
-      // A copy: the caller's buffer may be used again, ours is the record.
-      if (!attachments.has(id)) attachments.set(id, copyOf(each))
-    }
+    if (change.attachments)
+      for (const each of change.attachments) {
+        const id = frame(each.tenant, each.id)
+        // A copy: the caller's buffer may be used again, ours is the record.
+        if (!attachments.has(id)) attachments.set(id, copyOf(each))
+      }
     for (const event of change.events) {
       let last = sequences.get(event.tenant)
       if (!last) sequences.set(event.tenant, (last = new Map()))
