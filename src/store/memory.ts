@@ -27,6 +27,8 @@ export function memoryStore(options: { clock: Clock }): Store {
   const { clock } = options
   const calls = new Map<string, Row>()
   const positions = new Places<Row>()
+  /** Not settled: looking for work costs what is open, not what was. */
+  const unsettled = new Set<Row>()
   const steps = new Map<string, Map<string, StepRecord>>()
   const waits = new Map<string, WaitRecord>()
   const keys = new Map<string, string>()
@@ -61,12 +63,14 @@ export function memoryStore(options: { clock: Clock }): Store {
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
       calls.set(inserted.uid, row)
       positions.set(inserted.position, row)
+      unsettled.add(row)
     }
     if (change.updateCall) {
       const { uid, progress, release } = change.updateCall
       const row = calls.get(uid) as Row
       row.progress = progress
       if (release) row.owner = null
+      if (progress.state === 'settled') unsettled.delete(row)
     }
     // Most changes have none of these: nothing is walked for them.
     if (change.steps)
@@ -143,7 +147,7 @@ export function memoryStore(options: { clock: Clock }): Store {
     },
     claim: (worker, tools, limit) => {
       const claimed: CallRecord[] = []
-      for (const row of calls.values()) {
+      for (const row of unsettled) {
         if (claimed.length >= limit) break
         const { state } = row.progress
         if (state === 'settled' || state === 'parked' || row.owner === worker || alive(row.owner)) continue
