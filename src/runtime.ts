@@ -33,7 +33,7 @@ import type { Tool } from './tool/tool.ts'
 import { type Answer, checkedAnswer } from './wait/resolution.ts'
 
 export interface RuntimeOptions {
-  /** `'memory:'`, `'sqlite:agent.db'`, or a store object. */
+  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, or a store object. */
   readonly store: string | Store
   readonly tools?: readonly Tool[]
   /** Live sources of tools, such as MCP servers. */
@@ -204,7 +204,19 @@ async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promi
     const { sqliteStore } = await import('./store/sqlite/sqlite.ts')
     return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
   }
-  throw new PawlError('config_invalid', `store is ${JSON.stringify(store)}; use 'memory:', 'sqlite:<file>' or a store object.`)
+  if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store)) return openPostgres(store, commit ?? 'power', clock)
+  const told = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
+  throw new PawlError('config_invalid', `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`)
+}
+
+async function openPostgres(connection: string, commit: 'power' | 'process', clock: Clock): Promise<Store> {
+  let postgres: typeof import('./store/postgres/postgres.ts')
+  try {
+    postgres = await import('./store/postgres/postgres.ts')
+  } catch (cause) {
+    throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
+  }
+  return postgres.postgresStore({ connection, commit, clock })
 }
 
 /** The host's secret, checked against the store it belongs to: with another one, keys handed out before would be dead. */

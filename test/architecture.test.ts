@@ -26,6 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Packages from npm, and the folders that may use each. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   '@standard-schema/spec': ['tool'],
+  pg: ['store'],
   re2js: ['tool', 'policy'],
   tokenx: ['call'],
 }

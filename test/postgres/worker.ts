@@ -1,9 +1,9 @@
 // A worker process of the spike: a runtime on the shared database, told by its parent what to do. It ends when its parent does.
 
 import { appendFileSync } from 'node:fs'
-import { createRuntime, tool } from '../../../src/index.ts'
-import { systemClock } from '../../../src/kernel/time.ts'
-import { postgresStore } from './store.ts'
+import { createRuntime, tool } from '../../src/index.ts'
+import { systemClock } from '../../src/kernel/time.ts'
+import { postgresStore } from '../../src/store/postgres/postgres.ts'
 
 export interface WorkerSettings {
   readonly connection: Parameters<typeof postgresStore>[0]['connection']

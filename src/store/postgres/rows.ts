@@ -1,0 +1,58 @@
+// Rows to records and back.
+//
+// Recorded values are JSON text, in which U+0000 is an escape already: they are stored to the letter. Names are plain strings, and
+// PostgreSQL's text cannot hold U+0000, so names are escaped on their way in and unescaped on their way out.
+
+import { hash } from 'node:crypto'
+import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import type { EventRecord } from '../../journal/event.ts'
+import { frame } from '../../kernel/id.ts'
+import type { AttachmentRecord } from '../store.ts'
+
+/** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
+export function nameIn<T extends string | null>(name: T): T {
+  if (name === null || !(name.includes('\\') || name.includes('\0'))) return name
+  return name.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') as T
+}
+
+export function nameOut<T extends string | null>(stored: T): T {
+  if (stored === null || !stored.includes('\\')) return stored
+  return stored.replace(/\\([\\0])/g, (_, escaped) => (escaped === '0' ? '\0' : '\\')) as T
+}
+
+/** What rows are found by, in hex. */
+export const digest = (...parts: readonly (string | number)[]): string => hash('sha256', frame(...parts), 'hex')
+export const placeOf = (p: CallPosition): string => digest(p.tenant, p.session, p.batch, p.id, p.occurrence)
+
+type CallRow = Omit<CallRecord, 'position'> & CallPosition & { place: Buffer; scope: Buffer }
+
+export function callOf({ place: _place, scope: _scope, tenant, session, batch, id, occurrence, ...row }: CallRow): CallRecord {
+  return {
+    ...row,
+    uid: nameOut(row.uid),
+    principal: nameOut(row.principal),
+    tool: nameOut(row.tool),
+    hash: nameOut(row.hash),
+    wait: nameOut(row.wait),
+    owner: nameOut(row.owner),
+    position: { tenant: nameOut(tenant), session: nameOut(session), batch: nameOut(batch), id: nameOut(id), occurrence },
+  }
+}
+
+export function stepOf({ place: _place, ...row }: StepRecord & { place: Buffer }): StepRecord {
+  return { ...row, call: nameOut(row.call), key: nameOut(row.key) }
+}
+
+export function waitOf(row: WaitRecord): WaitRecord {
+  const { id, call, name, salt, keyHash } = row
+  return { ...row, id: nameOut(id), call: nameOut(call), name: nameOut(name), salt: nameOut(salt), keyHash: nameOut(keyHash) }
+}
+
+export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { place: Buffer }): AttachmentRecord {
+  return { ...row, id: nameOut(row.id), tenant: nameOut(row.tenant), mediaType: nameOut(row.mediaType), name: nameOut(row.name) }
+}
+
+export function eventOf({ scope: _scope, ...row }: Omit<EventRecord, 'body'> & { scope: Buffer; body: string }): EventRecord {
+  const { tenant, session, call } = row
+  return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) } as EventRecord
+}

@@ -1,0 +1,147 @@
+// The tables of the PostgreSQL store and the function that writes a group. Tables are named like the records' fields. Text is compared by
+// its bytes (COLLATE "C"), whatever the database's locale. An index entry holds 2.7 kB at most and names may be longer, so what is found
+// by a name is found by the name's digest.
+
+import type { ClientBase } from 'pg'
+import { PawlError } from '../../kernel/errors.ts'
+
+const tables = `
+  CREATE TABLE meta (one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
+  INSERT INTO meta VALUES (true, 0);
+  -- One row: the committers' lock, the last position given out, and a number that every group raises.
+  CREATE TABLE log (one boolean PRIMARY KEY DEFAULT true CHECK (one), position bigint NOT NULL, version bigint NOT NULL);
+  INSERT INTO log VALUES (true, 0, 0);
+  CREATE TABLE settings (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);
+  CREATE TABLE workers (id text COLLATE "C" PRIMARY KEY, until timestamptz NOT NULL);
+  CREATE TABLE calls (
+    uid text COLLATE "C" PRIMARY KEY, place bytea NOT NULL UNIQUE, scope bytea NOT NULL,
+    tenant text NOT NULL, session text NOT NULL, batch text NOT NULL, id text NOT NULL, occurrence integer NOT NULL,
+    principal text, tool text COLLATE "C" NOT NULL, input text NOT NULL, hash text NOT NULL, options text, "createdAt" bigint NOT NULL,
+    state text NOT NULL, args text, terms text, attempt integer NOT NULL, "startedAt" bigint, wait text, outcome text, "settledAt" bigint,
+    fence bigint NOT NULL, owner text COLLATE "C"
+  );
+  -- Only open work is in here, so finding it costs nothing however long the history is.
+  CREATE INDEX calls_open ON calls ("createdAt", uid) WHERE state IN ('received', 'queued', 'running');
+  CREATE INDEX calls_scope ON calls (scope, uid);
+  CREATE TABLE steps (
+    call text COLLATE "C" NOT NULL, place bytea NOT NULL, key text NOT NULL, state text NOT NULL, input text, value text,
+    round integer NOT NULL, at bigint NOT NULL, PRIMARY KEY (call, place)
+  );
+  CREATE TABLE waits (
+    id text COLLATE "C" PRIMARY KEY, call text COLLATE "C" NOT NULL, name text NOT NULL, salt text NOT NULL,
+    "keyHash" text COLLATE "C" NOT NULL UNIQUE, deadline bigint NOT NULL, "createdAt" bigint NOT NULL, resolution text
+  );
+  CREATE INDEX waits_call ON waits (call);
+  CREATE INDEX waits_open ON waits (deadline, id) WHERE resolution IS NULL;
+  CREATE TABLE attachments (
+    place bytea PRIMARY KEY, tenant text NOT NULL, id text NOT NULL, "mediaType" text NOT NULL, name text, data bytea NOT NULL
+  );
+  CREATE TABLE events (
+    position bigint PRIMARY KEY, scope bytea NOT NULL, seq bigint NOT NULL, tenant text NOT NULL, session text NOT NULL,
+    call text NOT NULL, type text NOT NULL, at bigint NOT NULL, body text NOT NULL
+  );
+  CREATE INDEX events_scope ON events (scope, position);
+`
+
+/**
+ * A whole group in one round trip. The committers' lock comes first, so groups of all processes follow one another: positions are given out
+ * in the order in which they become visible, sequences have no gap, and no two groups can deadlock. Claims take no part in that: the rows
+ * a guard speaks of are locked, so that their fence stays as it is until the group is committed. Every statement of the function sees what
+ * was committed before it began (READ COMMITTED), so what the lock was waited for is seen.
+ *
+ * What each row needs are numbers of guards; a row is written if none of them is false. Which those are is the answer. plan.ts makes the
+ * rows, and has judged what the changes of one group mean to each other.
+ */
+const writeGroup = `
+  CREATE FUNCTION write_group(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
+    channel text, writer text) RETURNS TABLE (bad integer[], raised bigint) LANGUAGE plpgsql AS $$
+  DECLARE last bigint; told_now bigint := 0;
+  BEGIN
+    SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
+    bad := '{}';
+    IF guards IS NOT NULL THEN
+      PERFORM 1 FROM calls WHERE uid IN (SELECT k FROM json_to_recordset(guards) AS g(kind text, k text) WHERE kind IN ('holds', 'held'))
+        ORDER BY uid FOR UPDATE;
+      SELECT coalesce(array_agg(i), '{}') INTO bad FROM json_to_recordset(guards) AS g(i integer, kind text, k text, f bigint)
+        WHERE NOT CASE kind
+          WHEN 'absent' THEN NOT EXISTS (SELECT 1 FROM calls WHERE place = decode(k, 'hex'))
+          WHEN 'holds' THEN EXISTS (SELECT 1 FROM calls WHERE uid = k AND fence = f AND state <> 'settled')
+          WHEN 'held' THEN EXISTS (SELECT 1 FROM calls WHERE uid = k AND fence = f)
+          ELSE EXISTS (SELECT 1 FROM waits WHERE waits.id = k AND resolution IS NULL) END;
+    END IF;
+    IF newcalls IS NOT NULL THEN
+      INSERT INTO calls SELECT uid, decode(place, 'hex'), decode(scope, 'hex'), tenant, session, batch, id, occurrence, principal, tool,
+          input, hash, options, "createdAt", state, args, terms, attempt, "startedAt", wait, outcome, "settledAt", fence, owner
+        FROM json_to_recordset(newcalls) AS c(needs integer[], uid text, place text, scope text, tenant text, session text, batch text,
+          id text, occurrence integer, principal text, tool text, input text, hash text, options text, "createdAt" bigint, state text,
+          args text, terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, fence bigint, owner text)
+        WHERE NOT needs && bad;
+    END IF;
+    IF newwaits IS NOT NULL THEN
+      INSERT INTO waits SELECT id, call, name, salt, "keyHash", deadline, "createdAt", resolution
+        FROM json_to_recordset(newwaits) AS w(needs integer[], id text, call text, name text, salt text, "keyHash" text, deadline bigint,
+          "createdAt" bigint, resolution text) WHERE NOT needs && bad;
+    END IF;
+    IF moves IS NOT NULL THEN
+      -- Of several moves of one call the last that holds is what remains.
+      UPDATE calls SET state = m.state, args = m.args, terms = m.terms, attempt = m.attempt, "startedAt" = m."startedAt", wait = m.wait,
+          outcome = m.outcome, "settledAt" = m."settledAt", owner = CASE WHEN m.release THEN NULL ELSE owner END
+        FROM (SELECT DISTINCT ON (uid) * FROM json_to_recordset(moves) AS x(n integer, needs integer[], uid text, state text, args text,
+          terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, release boolean)
+          WHERE NOT needs && bad ORDER BY uid, n DESC) AS m WHERE calls.uid = m.uid;
+    END IF;
+    IF newsteps IS NOT NULL THEN
+      INSERT INTO steps SELECT DISTINCT ON (call, place) call, decode(place, 'hex'), key, state, input, value, round, at
+        FROM json_to_recordset(newsteps) AS s(n integer, needs integer[], call text, place text, key text, state text, input text,
+          value text, round integer, at bigint) WHERE NOT needs && bad ORDER BY call, place, n DESC
+        ON CONFLICT (call, place) DO UPDATE SET state = excluded.state, input = excluded.input, value = excluded.value,
+          round = excluded.round, at = excluded.at;
+    END IF;
+    IF answers IS NOT NULL THEN
+      WITH answered AS (UPDATE waits SET resolution = a.resolution FROM json_to_recordset(answers) AS a(needs integer[], id text,
+          resolution text) WHERE waits.id = a.id AND NOT needs && bad RETURNING waits.id, waits.call)
+        UPDATE calls SET state = 'queued' FROM answered WHERE uid = answered.call AND state = 'parked' AND wait = answered.id;
+    END IF;
+    IF files IS NOT NULL THEN
+      INSERT INTO attachments SELECT decode(place, 'hex'), tenant, id, "mediaType", name, decode(data, 'base64')
+        FROM json_to_recordset(files) AS f(needs integer[], place text, tenant text, id text, "mediaType" text, name text, data text)
+        WHERE NOT needs && bad ON CONFLICT DO NOTHING;
+    END IF;
+    IF facts IS NOT NULL THEN
+      WITH told AS (SELECT *, decode(scope, 'hex') AS s FROM json_to_recordset(facts) AS e(n integer, needs integer[], scope text,
+          tenant text, session text, call text, type text, at bigint, body text) WHERE NOT needs && bad),
+        before AS (SELECT s, coalesce((SELECT seq FROM events WHERE events.scope = s ORDER BY position DESC LIMIT 1), 0) AS seq
+          FROM (SELECT DISTINCT s FROM told) AS scopes)
+        INSERT INTO events SELECT last + row_number() OVER (ORDER BY n), s, before.seq + row_number() OVER (PARTITION BY s ORDER BY n),
+          tenant, session, call, type, at, body FROM told JOIN before USING (s);
+      GET DIAGNOSTICS told_now = ROW_COUNT;
+    END IF;
+    UPDATE log SET position = last + told_now, version = raised;
+    PERFORM pg_notify(channel, writer || ' ' || raised);
+    RETURN NEXT;
+  END $$;
+`
+
+/** One entry per schema version; a database at version n runs those from n on. Never edited once released. */
+const migrations: readonly string[] = [writeGroup]
+
+/** Makes the schema, or brings it up to date: all or nothing. Two processes may try at once: the second waits, and finds the work done. */
+export async function migrate(client: ClientBase, schema: string): Promise<void> {
+  await client.query('BEGIN')
+  try {
+    await client.query(`SELECT pg_advisory_xact_lock(hashtext('pawl schema'))`)
+    const found = await client.query('SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2', [schema, 'meta'])
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET LOCAL search_path TO ${schema}`)
+    if (found.rowCount === 0) await client.query(tables)
+    const { version } = (await client.query('SELECT version FROM meta')).rows[0] as { version: number }
+    if (version > migrations.length) {
+      throw new PawlError('store_newer', `Schema '${schema}' is at version ${version}; this version knows ${migrations.length}.`)
+    }
+    for (const sql of migrations.slice(version)) await client.query(sql)
+    await client.query('UPDATE meta SET version = $1', [migrations.length])
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
