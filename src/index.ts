@@ -23,6 +23,7 @@ export type {
   RetryAdvice,
   Unknown,
 } from './kernel/outcome.ts'
+export type { Sizes } from './kernel/sizes.ts'
 export type { Clock } from './kernel/time.ts'
 export type { Ids } from './kernel/id.ts'
 export type { Answer } from './wait/resolution.ts'

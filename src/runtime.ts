@@ -15,6 +15,7 @@ import type { CallRecord, CallRequest } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
+import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
@@ -39,6 +40,8 @@ export interface RuntimeOptions {
   readonly keys?: { readonly secret: Uint8Array | string }
   /** How many calls run at once and how many may wait; rates. */
   readonly limits?: Limits
+  /** How large arguments, results, steps, events, attachments, batches and journals may be. */
+  readonly sizes?: Partial<Sizes>
   /** Who may call what; several layers: the strictest wins. */
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
   /** How much a session may ask of tools. */
@@ -77,6 +80,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     for (const warning of [...input.warnings, ...(output?.warnings ?? [])]) logger.warn(`Tool '${name}': ${warning}`, { tool: name })
   }
   const queue = new Queue(clock, options.limits)
+  const sizes = sizesOf(options.sizes)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const usage = new SessionUsage(defineBudgets(options.budget ? { session: options.budget } : {}).session)
@@ -88,7 +92,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const feed = new Feed(store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, tools, output: options.output })
+    const batches = new Batches({ engine: () => engine, queue, tools, output: options.output, sizes })
     const drive = callPipeline({
       tools,
       clock,
@@ -97,6 +101,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       hooks,
       policies,
       usage,
+      sizes,
       nested: (parent, calls, name) => batches.nested(parent, calls, name),
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })
@@ -107,7 +112,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     return {
       session: (id, about) => openSession({ batches, feed, ids, tools: tools.tools }, id, about),
       async resolve(key, answer) {
-        const checked = checkedAnswer(answer)
+        const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
       events: feed.reader(),
@@ -138,6 +143,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'lease',
   'keys',
   'limits',
+  'sizes',
   'policy',
   'budget',
   'hooks',

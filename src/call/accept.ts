@@ -4,15 +4,17 @@
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
+import { bytesIn, fits } from '../kernel/sizes.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
-import { describeProblems, mended, type ReadArguments } from './arguments.ts'
+import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge } from './arguments.ts'
 import { contextOf } from './context.ts'
 import { beforeHooks } from './hooks.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
+import { tooLarge as stepTooLarge } from './step.ts'
 
 export interface Accepted {
   readonly args: Json
@@ -25,11 +27,11 @@ export async function accept(invocation: Invocation, tool: Tool, host: CallHost)
   if ('settle' in read) return read
   const hooked = await beforeHooks(invocation, read.input, host)
   if ('settle' in hooked) return hooked
-  const checked = await validated(tool, hooked.input)
+  const checked = await validated(tool, hooked.input, host)
   if ('settle' in checked) return loopBound(checked, invocation, host)
   const prepared = await prepare(invocation, tool, checked.args, host)
   if ('settle' in prepared) return prepared
-  const final = prepared.input === undefined ? checked : await validated(tool, prepared.input)
+  const final = prepared.input === undefined ? checked : await validated(tool, prepared.input, host)
   if ('settle' in final) return final
   const terms = { onCrash: onCrashOf(tool), ...(tool.version === undefined ? {} : { version: tool.version }) }
   return { args: decode(await invocation.accept(encode(final.args), terms)), prepared: prepared.payload }
@@ -41,7 +43,7 @@ function readable(invocation: Invocation, tool: Tool, host: CallHost): { input: 
   if (unreadable === undefined) return { input: decode(invocation.request.input) }
   let again: ReadArguments = { ok: false, raw: raw ?? '', problem: unreadable }
   try {
-    if (tool.repair) again = mended(raw ?? '', tool.repair)
+    if (tool.repair) again = mended(raw ?? '', tool.repair, { ...argumentLimits, bytes: host.sizes.arguments })
   } catch (error) {
     host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
   }
@@ -49,12 +51,15 @@ function readable(invocation: Invocation, tool: Tool, host: CallHost): { input: 
 }
 
 /** The schema's output, in its recorded form. */
-async function validated(tool: Tool, input: Json): Promise<{ args: Json } | ToSettle> {
+async function validated(tool: Tool, input: Json, { sizes }: CallHost): Promise<{ args: Json } | ToSettle> {
   const checked = tool.input.check(input)
   const result = checked instanceof Promise ? await checked : checked
   if (!result.ok) return { settle: refused(describeProblems(result.problems)) }
   try {
-    return { args: decode(encode(result.value)) }
+    const text = encode(result.value)
+    // Hooks, prepare and the schema itself may have made them larger than what was asked.
+    if (!fits(text, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(text), sizes.arguments)}.`) }
+    return { args: decode(text) }
   } catch (error) {
     if (!(error instanceof PawlError)) throw error
     return { settle: refused(describeProblems([{ path: error.details.path as string, message: error.message }])) }
@@ -73,9 +78,11 @@ async function prepare(
   const context = contextOf(invocation, tool, host)
   try {
     const about = { tool: tool.name, callId: invocation.callId, call: invocation.request.uid, logger: host.logger, step: 'prepare' }
-    const end = await invocation.run({ key: 'prepare', input: null, once: false }, async () => ({
-      done: encode((await scope.run(about, () => run(args, context.ctx))) ?? {}),
-    }))
+    const end = await invocation.run({ key: 'prepare', input: null, once: false }, async () => {
+      const done = encode((await scope.run(about, () => run(args, context.ctx))) ?? {})
+      if (!fits(done, host.sizes.step)) throw stepTooLarge('prepare', 'value', done, host)
+      return { done }
+    })
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
     if ('answer' in said) return { settle: { status: 'success', value: said.answer ?? null } }
     return { ...(said.input === undefined ? {} : { input: said.input }), payload: said.payload ?? null }
@@ -99,7 +106,7 @@ async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost):
   }
   if (!tool.upgrade) return stop
   try {
-    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: recorded, version }))))
+    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: recorded, version }))), host)
     return 'settle' in upgraded ? stop : { args: upgraded.args, prepared: prepared.payload }
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }

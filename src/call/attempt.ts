@@ -3,6 +3,7 @@
 
 import type { Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
+import { fits } from '../kernel/sizes.ts'
 import { encode, encodeOnce, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
@@ -140,6 +141,7 @@ function keepLate(body: Promise<unknown>, invocation: Invocation, host: CallHost
     let value: string
     try {
       value = encode(outcome)
+      if (!fits(value, host.sizes.result)) value = encode({ status: outcome.status })
     } catch {
       value = encode({ status: outcome.status })
     }

@@ -9,6 +9,7 @@ import { accept, type Accepted } from './accept.ts'
 import { attempt, outcomeOfStop } from './attempt.ts'
 import { checkOutput } from './check-output.ts'
 import { tooLateAt } from './clocks.ts'
+import { bounded } from './bound.ts'
 import { batchOf, enterQueue } from './enter.ts'
 import { afterHooks } from './hooks.ts'
 import type { CallHost } from './host.ts'
@@ -26,7 +27,7 @@ export const callPipeline =
       const driven = await stages(invocation, host)
       // Who parks waits for the outside: it has left the order of its batch.
       if ('park' in driven) host.queue.left(...place)
-      return driven
+      return 'park' in driven ? driven : { settle: bounded(driven.settle, invocation, host) } // VAL-8
     } finally {
       host.queue.through(...place)
     }

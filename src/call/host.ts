@@ -2,6 +2,7 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
+import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Logger, NestedOutcome } from '../tool/context.ts'
@@ -18,6 +19,7 @@ export interface CallHost {
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
   readonly usage: SessionUsage
+  readonly sizes: Sizes
   /** Runs other tools under a call. */
   nested(parent: Invocation, calls: readonly { id: string; name: string; input?: unknown }[], name: string): Promise<NestedOutcome[]>
   /** Tells watchers something that is not kept. */

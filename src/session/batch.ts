@@ -2,7 +2,7 @@
 // order, and gathers one outcome each. Cancelling, stopping at a failure and nested calls all end here.
 
 import { hash } from 'node:crypto'
-import { readArguments } from '../call/arguments.ts'
+import { type ArgumentLimits, argumentLimits, readArguments } from '../call/arguments.ts'
 import { batchOf } from '../call/enter.ts'
 import { checkBudget, defaultBudget, fit, type OutputBudget } from '../call/fit.ts'
 import type { Queue } from '../call/queue.ts'
@@ -10,7 +10,9 @@ import type { Asked, Engine, Invocation, Settled } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
+import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import type { Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks } from '../tool/terms.ts'
@@ -38,25 +40,31 @@ export class Batches {
   readonly #queue: Queue
   readonly #tools: Toolset
   readonly #budget: OutputBudget
+  readonly #sizes: Sizes
+  readonly #reading: ArgumentLimits
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, { tenant: string; session: string }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined }) {
+  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined; sizes: Sizes }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#tools = host.tools
+    this.#sizes = host.sizes
+    this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
     this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
   }
 
   async run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
+    const { batch: most } = this.#sizes
+    if (calls.length > most) throw new PawlError('batch_too_long', `It has ${calls.length} calls; at most ${most} are taken.`)
     const seen = new Map<string, number>()
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      return { call, asked: askedOf(call, place, { batch: how.batch, occurrence, order, root: how.root }), order }
+      return { call, asked: askedOf(call, place, { batch: how.batch, occurrence, order, root: how.root }, this.#reading), order }
     })
     this.#expect(asks, how.onFailure === 'stop')
-    const batch = new Batch(how.signal, this.#engine())
+    const batch = new Batch(how.signal, this.#engine(), this.#sizes.event)
     // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
     try {
@@ -88,7 +96,7 @@ export class Batches {
 
   async cancel(of: { tenant: string; session: string }, why: Why): Promise<number> {
     const mine = [...this.#open].filter(([, place]) => place.tenant === of.tenant && place.session === of.session)
-    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, why)))
+    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, cut(why, this.#sizes.event))))
     return stopped.filter(Boolean).length
   }
 
@@ -149,17 +157,18 @@ const stops = (outcome: Outcome, how: How): boolean =>
 class Batch {
   stopped: Why | null = null
   readonly #engine: Engine
+  readonly #longestReason: number
   readonly #signal: AbortSignal | undefined
   readonly #running = new Set<string>()
   readonly #aborted = (): void => {
     const reason: unknown = this.#signal?.reason
-    const why =
-      typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : { reason: 'The batch was cancelled', by: null }
-    this.stop(why)
+    const given = typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : null
+    this.stop(typeof given?.reason === 'string' ? given : { reason: 'The batch was cancelled', by: null })
   }
 
-  constructor(signal: AbortSignal | undefined, engine: Engine) {
+  constructor(signal: AbortSignal | undefined, engine: Engine, longestReason: number) {
     this.#engine = engine
+    this.#longestReason = longestReason
     this.#signal = signal
     if (signal?.aborted) this.#aborted()
     else signal?.addEventListener('abort', this.#aborted, { once: true })
@@ -176,8 +185,8 @@ class Batch {
 
   stop(why: Why): void {
     if (this.stopped) return
-    this.stopped = why
-    for (const uid of this.#running) this.#cancel(uid, why)
+    this.stopped = cut(why, this.#longestReason)
+    for (const uid of this.#running) this.#cancel(uid, this.stopped)
   }
 
   over(): void {
@@ -190,14 +199,23 @@ class Batch {
   }
 }
 
+/** A reason is told in an event and stands in the outcome. */
+const cut = (why: Why, most: number): Why => ({ ...why, reason: why.reason.slice(0, most).toWellFormed() })
+
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',
   cancellation: { message: `${reason}; it was not started`, source: 'cancellation' },
 })
 
 /** The call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again. */
-function askedOf(call: CallAsk, place: Place, at: { batch: string; occurrence: number; order: number; root: string | undefined }): Asked {
-  const read = readArguments(call.input)
+function askedOf(
+  call: CallAsk,
+  place: Place,
+  at: { batch: string; occurrence: number; order: number; root: string | undefined },
+  limits: ArgumentLimits,
+): Asked {
+  const read = readArguments(call.input, limits)
+  if (call.meta !== undefined) checkMeta(call.meta, limits.bytes)
   const { idempotencyKey: key } = call
   const position: CallPosition =
     key === undefined
@@ -223,6 +241,11 @@ function askedOf(call: CallAsk, place: Place, at: { batch: string; occurrence: n
     hash: content,
     options: Object.keys(options).length > 0 ? JSON.stringify(options) : null,
   }
+}
+
+function checkMeta(meta: Json, most: number): void {
+  const text = JSON.stringify(meta) ?? ''
+  if (!fits(text, most)) throw new PawlError('call_invalid', `Its meta has ${bytesIn(text)} bytes; at most ${most} are kept.`)
 }
 
 const inMs = (clocks: Clocks): Record<string, number> =>

@@ -6,6 +6,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http2'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from 'pawl'
+import { sizesOf } from '../../../src/kernel/sizes.ts'
 import { systemClock } from '../../../src/kernel/time.ts'
 import { Queue } from '../../../src/call/queue.ts'
 import { SessionUsage } from '../../../src/call/usage.ts'
@@ -139,6 +140,7 @@ const host = {
   hooks: [],
   policies: [],
   usage: new SessionUsage(undefined),
+  sizes: sizesOf(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   live: quiet,
 }

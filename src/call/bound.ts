@@ -1,0 +1,54 @@
+// The size of an outcome (VAL-8): what is too large for the record is a failure that says so, whoever made it.
+
+import type { Invocation } from '../engine/engine.ts'
+import { failure, type Outcome } from '../kernel/outcome.ts'
+import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
+import { encodeOnce } from '../kernel/value.ts'
+import { grouped } from './fit-count.ts'
+import type { CallHost } from './host.ts'
+
+/** The outcome, or a smaller one in its place. It is encoded once for this and for the record. */
+export function bounded(outcome: Outcome, invocation: Invocation, host: CallHost): Outcome {
+  const text = recordedForm(outcome)
+  const most = host.sizes.result
+  if (text === null || fits(text, most)) return outcome
+  const bytes = bytesIn(text)
+  host.logger.error('The outcome of a tool is too large for the record: return less, or keep it with ctx.attachments.create', {
+    tool: invocation.request.tool,
+    callId: invocation.callId,
+    bytes,
+    most,
+  })
+  if (outcome.status !== 'success') return shortened(outcome, most)
+  const message =
+    `The tool ran, but its result is too large to keep (${grouped(bytes)} bytes; at most ${grouped(most)}). ` +
+    'Ask for less at once: a page, a range, a narrower question. (A tool that must return this much keeps it with ctx.attachments.create.)'
+  return failure({ class: 'resource_limit', code: 'result_too_large', message })
+}
+
+/** Null if it has none: then the engine says so. */
+function recordedForm(outcome: Outcome): string | null {
+  try {
+    return encodeOnce(outcome)
+  } catch {
+    return null
+  }
+}
+
+/** It still ended the way it did: only its words are cut, and what was kept beside them for people is left out. */
+function shortened(outcome: Exclude<Outcome, { status: 'success' }>, most: number): Outcome {
+  // An escaped character has up to six times the bytes.
+  const short = (text: string): string => `${startOf(text, Math.floor(most / 8))} […]`
+  switch (outcome.status) {
+    case 'failure': {
+      const { raw: _, ...about } = outcome.failure
+      return { status: 'failure', failure: { ...about, code: startOf(about.code, 200), message: short(about.message) } }
+    }
+    case 'cancelled': {
+      const { raw: _, ...about } = outcome.cancellation
+      return { status: 'cancelled', cancellation: { ...about, message: short(about.message) } }
+    }
+    case 'unknown':
+      return { status: 'unknown', unknown: { ...outcome.unknown, message: short(outcome.unknown.message), evidence: null } }
+  }
+}
