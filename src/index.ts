@@ -28,7 +28,18 @@ export type { Clock } from './kernel/time.ts'
 export type { Ids } from './kernel/id.ts'
 export type { Answer } from './wait/resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './kernel/value.ts'
-export type { Later, LaterOptions, Logger, NestedOutcome, Progress, Step, StepOptions, ToolContext } from './tool/context.ts'
+export type {
+  Later,
+  LaterOptions,
+  Logger,
+  NestedOutcome,
+  OutputPage,
+  Outputs,
+  Progress,
+  Step,
+  StepOptions,
+  ToolContext,
+} from './tool/context.ts'
 export type { Hints, OnCrash } from './tool/hints.ts'
 export type { AnySchema, JsonSchema } from './tool/schema.ts'
 export type { Finding, Prepared, Tool, ToolDefinition } from './tool/tool.ts'
@@ -49,6 +60,7 @@ export { fail, retry, ToolFailure } from './kernel/outcome.ts'
 export { result } from './tool/result.ts'
 export { Attachment } from './kernel/value.ts'
 export { type ErrorCode, PawlError } from './kernel/errors.ts'
+export { readOutputTool } from './session/read-output.ts'
 export { StepError } from './call/step.ts'
 export { WaitError } from './wait/resolution.ts'
 export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tool/convert.ts'

@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
-import type { OutputBudget } from './call/fit.ts'
+import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { containStrays } from './call/scope.ts'
@@ -20,6 +20,7 @@ import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Batches } from './session/batch.ts'
+import { Records } from './session/records.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
@@ -81,6 +82,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
   const queue = new Queue(clock, options.limits)
   const sizes = sizesOf(options.sizes)
+  const output = checkBudget(options.output)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const usage = new SessionUsage(defineBudgets(options.budget ? { session: options.budget } : {}).session)
@@ -90,9 +92,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     const secret = await secretOf(store, options.keys?.secret)
     const feed = new Feed(store)
+    const records = new Records(store, output)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, tools, output: options.output, sizes })
+    const batches = new Batches({ engine: () => engine, queue, tools, output, sizes })
     const drive = callPipeline({
       tools,
       clock,
@@ -103,6 +106,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       usage,
       sizes,
       nested: (parent, calls, name) => batches.nested(parent, calls, name),
+      outputs: (of) => records.outputs(of),
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
@@ -110,7 +114,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const release = containStrays()
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ batches, feed, ids, tools: tools.tools }, id, about),
+      session: (id, about) => openSession({ batches, feed, records, ids, tools: tools.tools }, id, about),
       async resolve(key, answer) {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)

@@ -66,7 +66,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Control: finish{value} | fail{failure} | switchFrame{frame, initial?, task?}; only on success; the first in call order wins, the others are reported.`,
   },
   'VAL-7': {
-    state: { missing: 'read_output for the model' },
+    state: 'built',
     says: `Output budget: default 16 KiB and 400 lines per result (at least 1 KiB), in bytes or tokens. Over it, the whole result is stored first, then the model gets a shorter valid view (strings head and tail, arrays first items with a count; error lines survive), a handle and how to read on. It never grows the text, cuts no character in half, and counts truthfully. Errors are budgeted too. ANSI codes and carriage-return redraws are cleaned from terminal output.`,
   },
   'VAL-8': {

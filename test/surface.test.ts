@@ -19,6 +19,7 @@ test('the values that pawl exports', () => {
       "fromAnthropic",
       "fromMcp",
       "fromOpenAI",
+      "readOutputTool",
       "result",
       "retry",
       "toAnthropic",
@@ -96,6 +97,8 @@ test('the codes of errors', () => {
       "store_unavailable",
       "store_newer",
       "store_not_pawl",
+      "output_unknown",
+      "attachment_unknown",
       "cursor_invalid",
       "runtime_closed",
     ]

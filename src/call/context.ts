@@ -238,6 +238,9 @@ export function contextOf(invocation: Invocation, tool: Tool, host: AttemptHost)
       attachments ??= attachmentsOf(invocation, leaf, host.sizes)
       return attachments
     },
+    get outputs() {
+      return host.outputs({ tenant, session })
+    },
   }
   return {
     ctx,

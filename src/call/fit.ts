@@ -10,6 +10,7 @@ import { createRequire } from 'node:module'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { type Json, maxDepth } from '../kernel/value.ts'
+import type { OutputPage } from '../tool/context.ts'
 import { bytesOf, grouped, plural, type Room, sizeOf } from './fit-count.ts'
 import { leastRoom, shortenJson, type Texts } from './fit-json.ts'
 import { LongText } from './fit-long.ts'
@@ -55,8 +56,16 @@ export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
 }
 
-/** What the model reads within the budget. `handle` is what read_output takes to give the rest. */
-export function fit(outcome: Outcome, budget: OutputBudget, handle: string): Fitted {
+/** Where the whole is: `handle` is what read_output takes to give the rest, '' if nothing is stored. */
+interface Reading {
+  readonly handle: string
+  /** Whether the model has read_output. */
+  readonly byModel: boolean
+}
+
+/** What the model reads within the budget. How to read on is only said to a model that can. */
+export function fit(outcome: Outcome, budget: OutputBudget, handle: string, byModel = true): Fitted {
+  const reading = { handle, byModel: byModel && handle !== '' }
   const whole = describe(outcome)
   const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
   const within = whole.bytes <= most && whole.lines <= budget.lines
@@ -69,7 +78,7 @@ export function fit(outcome: Outcome, budget: OutputBudget, handle: string): Fit
   let bytes = Math.min(most, whole.bytes)
   for (;;) {
     const room = { bytes, lines: budget.lines }
-    const view = shape.kind === 'json' ? jsonView(shape, room, handle) : textView(shape, room, handle)
+    const view = shape.kind === 'json' ? jsonView(shape, room, reading) : textView(shape, room, reading)
     const tokens = tokensOf(whole.outcome, view.parts, budget)
     if (tokens <= (budget.tokens ?? 0)) {
       const cut = { totalBytes: whole.bytes, totalLines: whole.lines, shownBytes: view.shown, handle }
@@ -93,18 +102,29 @@ function estimator(): Estimate {
 const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputBudget): number =>
   budget.tokens === undefined ? 0 : estimator()(textOf(outcome, parts))
 
-export interface OutputPage {
-  readonly text: string
-  /** Where the page begins: the offset asked for, or the start of the character it points into. */
-  readonly offset: number
-  /** Where to read on; null at the end. */
-  readonly nextOffset: number | null
-  readonly totalBytes: number
-}
-
 /** A page of the whole text by UTF-8 bytes. Both ends round down to a character; a page has at least one, so reading always gets on. */
 export function readOutput(outcome: Outcome, where: { readonly offset?: number; readonly limit?: number } = {}): OutputPage {
+  return pageOf(Buffer.from(wholeText(clean(outcome))), where)
+}
+
+/** What a tool may say around a page. */
+const around = { bytes: 256, tokens: 128, lines: 2 }
+
+/** The longest page that a model can read at once: within the budget, with room for a few words around it. */
+export function readablePage(outcome: Outcome, offset: number | undefined, budget: OutputBudget): OutputPage {
   const whole = Buffer.from(wholeText(clean(outcome)))
+  const lines = budget.lines - around.lines
+  const { bytes = defaultBudget.bytes, tokens } = budget
+  const room = tokens === undefined ? { bytes: bytes - around.bytes, lines } : { tokens: tokens - around.tokens, lines }
+  let limit = room.bytes ?? room.tokens * bytesPerToken
+  for (;;) {
+    const page = pageOf(whole, { ...(offset === undefined ? {} : { offset }), limit })
+    if (limit < 1 || fit({ status: 'success', value: page.text }, room, '').cut === null) return page
+    limit = Math.floor(limit * 0.8)
+  }
+}
+
+function pageOf(whole: Buffer, where: { readonly offset?: number; readonly limit?: number }): OutputPage {
   const characterStart = (at: number): number => {
     let start = Math.min(at, whole.length)
     while (start > 0 && isInside(whole[start])) start--
@@ -185,17 +205,25 @@ function describe(given: Outcome): Whole {
   return { kind: 'text', outcome, head, body, bytes: bytesOf(head) + body.bytes, lines: (head === '' ? 0 : 1) + body.lines }
 }
 
+/** Nothing that is not so: a model without read_output is only told where the whole is. */
+function readOn({ handle, byModel }: Reading, how: string): string {
+  if (handle === '') return ''
+  if (byModel) return ` The whole result is stored: read it with read_output${how === '' ? '' : ` ${how}`}`
+  return how === '' ? ' The whole result is stored under this handle' : ` The whole result is stored as ${JSON.stringify(handle)}`
+}
+
 interface View {
   readonly parts: readonly ModelPart[]
   readonly shown: number
 }
 
-function textView(whole: WholeText, room: Room, handle: string): View {
+function textView(whole: WholeText, room: Room, reading: Reading): View {
+  const { handle, byModel } = reading
   const notices = [
     (shown: number, offset: number): string =>
-      `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}. ` +
-      `The whole result is stored: read it with read_output ${JSON.stringify({ handle, offset })}]`,
-    (): string => `[Shortened: read_output ${JSON.stringify({ handle })}]`,
+      `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}.` +
+      `${readOn(reading, JSON.stringify({ handle, offset }))}]`,
+    (): string => (byModel ? `[Shortened: read_output ${JSON.stringify({ handle })}]` : '[Shortened]'),
     (): string => '',
   ]
   const headBytes = bytesOf(whole.head)
@@ -214,16 +242,18 @@ function textView(whole: WholeText, room: Room, handle: string): View {
 }
 
 /** One JSON document that holds the shorter value, and beside it what is missing and how to get it. */
-function jsonView(whole: WholeJson, room: Room, handle: string): View {
+function jsonView(whole: WholeJson, room: Room, reading: Reading): View {
+  const { handle, byModel } = reading
+  const onward: { [key: string]: Json } = byModel ? { read_output: { handle, offset: 0 } } : handle === '' ? {} : { handle }
   const wrappers = [
     (inner: Json, shown: number, missing: number): Json => ({
       shortened:
-        `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}. ` +
-        'The whole result is stored: read it with read_output',
-      read_output: { handle, offset: 0 },
+        `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}.` +
+        readOn(reading, ''),
+      ...onward,
       value: inner,
     }),
-    (): Json => ({ read_output: { handle, offset: 0 } }),
+    (): Json => ({ ...onward }),
     (): Json => ['…'],
   ]
   for (const wrap of wrappers) {

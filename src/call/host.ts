@@ -5,7 +5,7 @@ import type { CallRequest } from '../journal/call-state.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Policy } from '../policy/rules.ts'
-import type { Logger, NestedOutcome } from '../tool/context.ts'
+import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Hook } from './hook.ts'
 import type { Queue } from './queue.ts'
@@ -22,6 +22,8 @@ export interface CallHost {
   readonly sizes: Sizes
   /** Runs other tools under a call. */
   nested(parent: Invocation, calls: readonly { id: string; name: string; input?: unknown }[], name: string): Promise<NestedOutcome[]>
+  /** What the calls of a session gave, whole. */
+  outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */
   live(about: CallRequest, type: 'call.progress' | 'call.output', body: object): void
 }

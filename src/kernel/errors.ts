@@ -201,6 +201,18 @@ export const errorTable = {
     says: 'The file is not a Pawl store.',
     next: 'Name another file, or move this one away; it was not touched.',
   },
+  output_unknown: {
+    http: 404,
+    retry: false,
+    says: 'No result is stored under this handle in this session.',
+    next: 'Use the handle that the shortened result names, in the session it belongs to.',
+  },
+  attachment_unknown: {
+    http: 404,
+    retry: false,
+    says: 'There is no such attachment in this tenant.',
+    next: 'Use an attachment that an outcome or ctx.attachments gave, in the tenant it belongs to.',
+  },
   cursor_invalid: {
     http: 400,
     retry: false,

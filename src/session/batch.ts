@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import { type ArgumentLimits, argumentLimits, readArguments } from '../call/arguments.ts'
 import { batchOf } from '../call/enter.ts'
-import { checkBudget, defaultBudget, fit, type OutputBudget } from '../call/fit.ts'
+import { fit, type OutputBudget } from '../call/fit.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Asked, Engine, Invocation, Settled } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
@@ -18,6 +18,7 @@ import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, clockValues } from './ask.ts'
+import { readOutputName } from './read-output.ts'
 
 export interface Place {
   readonly tenant: string
@@ -45,13 +46,13 @@ export class Batches {
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, { tenant: string; session: string }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: Partial<OutputBudget> | undefined; sizes: Sizes }) {
+  constructor(host: { engine: () => Engine; queue: Queue; tools: Toolset; output: OutputBudget; sizes: Sizes }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#tools = host.tools
     this.#sizes = host.sizes
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
-    this.#budget = host.output === undefined ? defaultBudget : checkBudget(host.output)
+    this.#budget = host.output
   }
 
   async run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -143,7 +144,8 @@ export class Batches {
   }
 
   #shown(call: CallAsk, attempts: number, outcome: Outcome, uid: string): CallOutcome {
-    const { parts } = fit(outcome, this.#budget, uid)
+    const reader = this.#tools.get(readOutputName)
+    const { parts } = fit(outcome, this.#budget, uid, reader !== undefined && !reader.internal)
     return { ...outcome, callId: call.id, name: call.name, attempts, parts, ...(call.meta === undefined ? {} : { meta: call.meta }) }
   }
 }

@@ -3,9 +3,11 @@
 import type { Feed, ReadFeed } from '../feed/feed.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Ids } from '../kernel/id.ts'
+import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
 import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
 import type { Batches } from './batch.ts'
+import type { Records } from './records.ts'
 
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
@@ -40,6 +42,10 @@ export interface Session {
   cancel(reason?: string, by?: string): Promise<number>
   /** The facts of this session: those on record after the cursor, then the new ones as they come. */
   readonly events: ReadFeed
+  /** Whole results, where the model was shown a part. */
+  readonly outputs: Outputs
+  /** The bytes behind attachments of this tenant. */
+  readonly attachments: Pick<Attachments, 'read'>
 }
 
 export interface SessionOptions {
@@ -50,6 +56,7 @@ export interface SessionOptions {
 export interface SessionHost {
   readonly batches: Batches
   readonly feed: Feed
+  readonly records: Records
   readonly ids: Ids
   readonly tools: readonly Tool[]
 }
@@ -99,5 +106,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
+    outputs: host.records.outputs({ tenant, session: id }),
+    attachments: host.records.attachments({ tenant }),
   }
 }

@@ -142,6 +142,7 @@ const host = {
   usage: new SessionUsage(undefined),
   sizes: sizesOf(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
+  outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   live: quiet,
 }
 const services = [callWorkflow(host, Buffer.from(env('SPIKE_SECRET')))]
