@@ -2,6 +2,7 @@
 
 export type { CallAsk, CallOutcome } from './session/ask.ts'
 export type { CallHandle, RunOptions, Session, SessionOptions } from './session/session.ts'
+export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/calls.ts'
 export type { EventRecord, EventType } from './journal/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ModelPart } from './call/project.ts'

@@ -34,6 +34,9 @@ export type CallOutcome<T = Json> = Outcome<T> & {
   readonly meta?: Json
 }
 
+/** Where calls stand that are named by an idempotency key. */
+export const keyedBatch = 'idempotency key'
+
 export const longestName = 512
 
 /** Names of ours are kept in indexes and in several databases: not too long, and nothing they cannot hold. */

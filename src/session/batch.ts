@@ -17,7 +17,7 @@ import type { Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, clockValues } from './ask.ts'
+import { type CallAsk, type CallOutcome, clockValues, keyedBatch } from './ask.ts'
 import { readOutputName } from './read-output.ts'
 
 export interface Place {
@@ -222,7 +222,7 @@ function askedOf(
   const position: CallPosition =
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
-      : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
+      : { tenant: place.tenant, session: place.session, batch: keyedBatch, id: key, occurrence: 0 }
   const options: CallOptions = {
     ...(read.raw === null ? {} : { raw: read.raw }),
     ...(read.ok ? {} : { unreadable: read.problem }),

@@ -1,4 +1,4 @@
-// What is on record, for those who ask: whole results by their handle, bytes of attachments. Tenant and session are checked with every
+// What is on record, for those who ask: calls, whole results by their handle, bytes of attachments. Tenant and session are checked with every
 // read, and what belongs to others looks the same as what does not exist.
 
 import { type OutputBudget, readablePage, readOutput } from '../call/fit.ts'
@@ -7,6 +7,7 @@ import type { Outcome } from '../kernel/outcome.ts'
 import { decode, isAttachment } from '../kernel/value.ts'
 import type { Store } from '../store/store.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
+import { type Calls, callsOf } from './calls.ts'
 
 interface Scope {
   readonly tenant: string
@@ -20,6 +21,14 @@ export class Records {
   constructor(store: Store, budget: OutputBudget) {
     this.#store = store
     this.#budget = budget
+  }
+
+  calls(of: Scope): Calls {
+    const calls = callsOf(this.#store, of)
+    return {
+      get: (call, at) => reading(() => calls.get(call, at)),
+      list: (query) => reading(() => calls.list(query)),
+    }
   }
 
   outputs(of: Scope): Outputs {

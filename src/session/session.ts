@@ -7,6 +7,7 @@ import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
 import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
 import type { Batches } from './batch.ts'
+import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
 
 export interface RunOptions {
@@ -42,6 +43,8 @@ export interface Session {
   cancel(reason?: string, by?: string): Promise<number>
   /** The facts of this session: those on record after the cursor, then the new ones as they come. */
   readonly events: ReadFeed
+  /** The calls of this session as they are on record. */
+  readonly calls: Calls
   /** Whole results, where the model was shown a part. */
   readonly outputs: Outputs
   /** The bytes behind attachments of this tenant. */
@@ -106,6 +109,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
+    calls: host.records.calls({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),
   }

@@ -97,6 +97,11 @@ export function memoryStore(options: { clock: Clock }): Store {
     commit: (change, how) => group.commit(change, how),
     callAt: (position) => calls.get(positions.get(at(position)) ?? ''),
     call: (uid) => calls.get(uid),
+    callsOf: ({ tenant, session }, { after, limit }) =>
+      [...calls.values()]
+        .filter(({ uid, position }) => position.tenant === tenant && position.session === session && uid > after)
+        .toSorted((a, b) => (a.uid < b.uid ? -1 : 1))
+        .slice(0, limit),
     steps: (call) => [...(steps.get(call)?.values() ?? [])],
     waitsOf: (call) => (waitsOf.get(call) ?? []).map((id) => waits.get(id) as WaitRecord),
     wait: (id) => waits.get(id),
