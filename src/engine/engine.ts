@@ -13,6 +13,7 @@
 import type { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution } from '../journal/call-state.ts'
+import type { CallTimes } from '../journal/times.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 
 export interface StepSpec {
@@ -116,6 +117,7 @@ export interface Settled {
   readonly request: CallRequest
   readonly attempts: number
   readonly outcome: Outcome
+  readonly times: CallTimes
 }
 
 export type Started =

@@ -97,6 +97,8 @@ export interface CallRecord extends CallRequest, CallProgress {
 export interface CallTerms {
   readonly version?: string
   readonly onCrash: 'rerun' | 'stop'
+  /** Where the time went before what runs now; times.ts. */
+  readonly spent?: { readonly queuedMs: number; readonly runningMs: number; readonly waitingMs: number; readonly until: number }
 }
 
 /** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */

@@ -123,9 +123,9 @@ export class Batches {
 
   async #one({ call, asked, order }: { call: CallAsk; asked: Asked; order: number }, batch: Batch, how: How): Promise<CallOutcome> {
     try {
-      if (batch.stopped) return this.#shown(call, 0, notStarted(batch.stopped.reason), '')
+      if (batch.stopped) return this.#shown(call, neverBegun, notStarted(batch.stopped.reason), '')
       const started = await this.#engine().start(asked)
-      if (started.as === 'conflict') return this.#shown(call, 0, conflict(call, started.recorded), '')
+      if (started.as === 'conflict') return this.#shown(call, neverBegun, conflict(call, started.recorded), '')
       const { tenant, session } = asked.position
       this.#open.set(started.uid, { tenant, session })
       batch.joined(started.uid)
@@ -133,7 +133,7 @@ export class Batches {
         const settled: Settled = await started.settled
         const { outcome } = settled
         if (stops(outcome, how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-        return this.#shown(call, settled.attempts, outcome, started.uid)
+        return this.#shown(call, settled, outcome, started.uid)
       } finally {
         this.#open.delete(started.uid)
         batch.left(started.uid)
@@ -143,10 +143,18 @@ export class Batches {
     }
   }
 
-  #shown(call: CallAsk, attempts: number, outcome: Outcome, uid: string): CallOutcome {
+  #shown(call: CallAsk, { attempts, times }: Pick<Settled, 'attempts' | 'times'>, outcome: Outcome, uid: string): CallOutcome {
     const reader = this.#tools.get(readOutputName)
     const { parts } = fit(outcome, this.#budget, uid, reader !== undefined && !reader.internal)
-    return { ...outcome, callId: call.id, name: call.name, attempts, parts, ...(call.meta === undefined ? {} : { meta: call.meta }) }
+    return {
+      ...outcome,
+      callId: call.id,
+      name: call.name,
+      attempts,
+      ...times,
+      parts,
+      ...(call.meta === undefined ? {} : { meta: call.meta }),
+    }
   }
 }
 
@@ -203,6 +211,8 @@ class Batch {
 
 /** A reason is told in an event and stands in the outcome. */
 const cut = (why: Why, most: number): Why => ({ ...why, reason: why.reason.slice(0, most).toWellFormed() })
+
+const neverBegun = { attempts: 0, times: { queuedMs: 0, runningMs: 0, waitingMs: 0 } }
 
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',

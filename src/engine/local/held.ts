@@ -4,6 +4,7 @@
 import { PawlError } from '../../kernel/errors.ts'
 import { type CallProgress, type CallRecord, checkMove } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
+import { accountedFor } from '../../journal/times.ts'
 import type { AttachmentRecord, Change, Committed } from '../../store/store.ts'
 import type { Stop } from '../engine.ts'
 import type { Host } from './host.ts'
@@ -51,6 +52,12 @@ export class HeldCall {
   move(to: Partial<CallProgress> & Pick<CallProgress, 'state'>): void {
     checkMove(this.progress.state, to.state)
     this.progress = { ...this.progress, ...to }
+  }
+
+  /** Where the time went until now goes on record with what is written next. */
+  account(at: number, waited: number): void {
+    const { createdAt } = this.request
+    this.progress = { ...this.progress, terms: accountedFor({ createdAt, ...this.progress }, at, waited) }
   }
 
   update(release = false): NonNullable<Change['updateCall']> {

@@ -42,6 +42,8 @@ export class LocalInvocation implements Invocation {
   /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
   #running = 0
+  /** Milliseconds of this attempt in waits and sleeps. */
+  #waited = 0
   /** The last write of this execution, under way or done: true if the call is no longer ours to give back. */
   #letGo: Promise<boolean> = Promise.resolve(false)
 
@@ -103,6 +105,7 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     const at = this.#host.clock.now()
     const attempt = held.progress.attempt + 1
+    if (held.progress.state === 'running') this.#account(at)
     held.move({ state: 'running', attempt, startedAt: at })
     const change = held.held({ updateCall: held.update(), events: [held.event('call.started', at, { attempt })] })
     if (how.durable) await held.write(change)
@@ -175,12 +178,12 @@ export class LocalInvocation implements Invocation {
   }
 
   answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
-    return this.#idly(() => this.#host.waiters.answer(wait.id, signal))
+    return this.#outside(() => this.#host.waiters.answer(wait.id, signal))
   }
 
   async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {
     const until = await this.#instant(key, ms)
-    await this.#idly(() => this.#host.timers.sleep(until, signal))
+    await this.#outside(() => this.#host.timers.sleep(until, signal))
   }
 
   async now(key: string): Promise<number> {
@@ -192,6 +195,7 @@ export class LocalInvocation implements Invocation {
     const at = this.#host.clock.now()
     const until = at + delayMs
     this.#retries++
+    this.#account(at)
     held.move({ state: 'queued' })
     const step = {
       call: this.request.uid,
@@ -254,6 +258,7 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     held.check()
     const at = this.#host.clock.now()
+    if (this.#waited > 0) this.#account(at)
     held.move({ state: 'settled', outcome: encodeOnce(outcome), settledAt: at })
     const body = { status: outcome.status, attempts: held.progress.attempt }
     const settled = held.finish(held.held({ updateCall: held.update(true), events: [held.event('call.settled', at, body)] }))
@@ -266,6 +271,7 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     held.check()
     checkMove(held.progress.state, 'parked')
+    this.#account(this.#host.clock.now())
     const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
     const change = held.held({
       updateCall: { uid: this.request.uid, progress, release: true },
@@ -299,6 +305,20 @@ export class LocalInvocation implements Invocation {
 
   #shown(record: WaitRecord): Wait {
     return { id: record.id, name: record.name, key: this.#keyOf(record.name, record.salt), deadline: record.deadline }
+  }
+
+  /** With the write that follows: where the time went until now. */
+  #account(at: number): void {
+    this.held.account(at, this.#waited)
+    this.#waited = 0
+  }
+
+  /** Waits for what the body asked to wait for. Of several at once, the first counts the time. */
+  async #outside<T>(wait: () => Promise<T>): Promise<T> {
+    const { clock } = this.#host
+    const from = clock.now()
+    const counts = this.#waiting === 0
+    return this.#idly(wait).finally(() => counts && (this.#waited += clock.now() - from))
   }
 
   async #idly<T>(wait: () => Promise<T>): Promise<T> {

@@ -7,6 +7,7 @@ import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcom
 import type { Clock } from '../../kernel/time.ts'
 import { decode, encodeOnce, remember } from '../../kernel/value.ts'
 import type { CallPosition, CallRecord, Resolution } from '../../journal/call-state.ts'
+import { timesOf } from '../../journal/times.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -211,7 +212,7 @@ export class LocalEngine implements Engine {
   /** Waits for a call that is on record. */
   #watch(record: CallRecord): Live {
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
-    if (record.state === 'settled') this.#ended(live, record, record.attempt, decode(record.outcome as string) as unknown as Outcome)
+    if (record.state === 'settled') this.#ended(live, record, decode(record.outcome as string) as unknown as Outcome)
     return live
   }
 
@@ -219,12 +220,12 @@ export class LocalEngine implements Engine {
     if (this.#byUid.delete(live.uid) && this.#byUid.size === 0) this.#release()
   }
 
-  #ended(live: Live, request: CallRecord, attempts: number, outcome: Outcome): void {
+  #ended(live: Live, record: CallRecord, outcome: Outcome): void {
     live.invocation = null
     this.#forget(live)
     const place = placeOf(live.position)
     if (this.#live.get(place) === live) this.#live.delete(place)
-    live.resolve({ request, attempts, outcome })
+    live.resolve({ request: record, attempts: record.attempt, outcome, times: timesOf(record) })
   }
 
   /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
@@ -237,7 +238,7 @@ export class LocalEngine implements Engine {
         if ('settle' in driven) {
           const outcome = this.#recorded(driven.settle, invocation)
           if (!(await invocation.settle(outcome))) return await this.#lost(live)
-          return this.#ended(live, invocation.request, invocation.attempt, outcome)
+          return this.#ended(live, { ...invocation.request, ...invocation.held.progress }, outcome)
         }
         const parked = await invocation.park(driven.park)
         if (parked === 'parked') return void (live.invocation = null)
@@ -286,7 +287,7 @@ export class LocalEngine implements Engine {
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
     if (record.hash !== live.hash) {
       const message = `Another call with id '${live.position.id}' was recorded first`
-      return this.#ended(live, record, 0, failure({ class: 'invalid_request', code: 'call_conflict', message }))
+      return this.#ended(live, { ...record, attempt: 0 }, failure({ class: 'invalid_request', code: 'call_conflict', message }))
     }
     if (record.uid === live.uid) return void this.#watch(record)
     this.#forget(live)
