@@ -1,7 +1,7 @@
 // The public API of `pawl`. Named exports only; test/surface.test.ts pins them.
 
-export type { CallAsk, CallOutcome } from './session/ask.ts'
-export type { CallHandle, RunOptions, Session, SessionOptions } from './session/session.ts'
+export type { CallAsk, CallOutcome, OpenCall } from './session/ask.ts'
+export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './session/session.ts'
 export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/calls.ts'
 export type { EventRecord, EventType } from './journal/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'

@@ -92,7 +92,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     const secret = await secretOf(store, options.keys?.secret)
     const feed = new Feed(store)
-    const records = new Records(store, output)
+    const records = new Records(store, output, clock)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const batches = new Batches({ engine: () => engine, queue, tools, output, sizes })

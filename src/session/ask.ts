@@ -36,6 +36,24 @@ export type CallOutcome<T = Json> = Outcome<T> &
     readonly meta?: Json
   }
 
+/** When run returns although calls are open: `'waiting'`, when all that are wait for the outside; or after so long. */
+export type Until = Duration
+
+/** A call that is not settled yet. */
+export type OpenCall =
+  | {
+      readonly status: 'waiting'
+      /** What it waits for: somebody outside who completes it. */
+      readonly for: 'completion'
+      readonly waitId: string
+      /** The instant at which the wait gives up. */
+      readonly until: number
+      readonly callId: string
+      readonly name: string
+    }
+  /** On its way: queued, or in its body. */
+  | { readonly status: 'running'; readonly callId: string; readonly name: string }
+
 /** Where calls stand that are named by an idempotency key. */
 export const keyedBatch = 'idempotency key'
 

@@ -34,6 +34,13 @@ interface How {
   readonly root?: string
 }
 
+/** A call that was started, and how it will end. */
+export interface Underway {
+  readonly call: CallAsk
+  readonly position: CallPosition
+  readonly outcome: Promise<CallOutcome>
+}
+
 type Why = { reason: string; by: string | null }
 
 export class Batches {
@@ -56,6 +63,13 @@ export class Batches {
   }
 
   async run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
+    // One that cannot be known (the store or the runtime is gone) rejects the batch at once: its siblings may be parked for days. They go
+    // on, and the same batch asked again finds them.
+    return Promise.all(this.start(place, calls, how).map(({ outcome }) => outcome))
+  }
+
+  /** All are started before any is waited for. */
+  start(place: Place, calls: readonly CallAsk[], how: How): Underway[] {
     const { batch: most } = this.#sizes
     if (calls.length > most) throw new PawlError('batch_too_long', `It has ${calls.length} calls; at most ${most} are taken.`)
     const seen = new Map<string, number>()
@@ -66,13 +80,9 @@ export class Batches {
     })
     this.#expect(asks, how.onFailure === 'stop')
     const batch = new Batch(how.signal, this.#engine(), this.#sizes.event)
-    // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
-    // its siblings may be parked for days. They go on, and the same batch asked again finds them.
-    try {
-      return await Promise.all(asks.map((ask) => this.#one(ask, batch, how)))
-    } finally {
-      batch.over()
-    }
+    const started = asks.map((ask) => ({ call: ask.call, position: ask.asked.position, outcome: this.#one(ask, batch, how) }))
+    if (how.signal) void Promise.allSettled(started.map(({ outcome }) => outcome)).then(() => batch.over())
+    return started
   }
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */

@@ -2,12 +2,17 @@
 // read, and what belongs to others looks the same as what does not exist.
 
 import { type OutputBudget, readablePage, readOutput } from '../call/fit.ts'
+import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import type { Clock } from '../kernel/time.ts'
 import { decode, isAttachment } from '../kernel/value.ts'
 import type { Store } from '../store/store.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
+import type { CallOutcome, OpenCall, Until } from './ask.ts'
+import type { Underway } from './batch.ts'
 import { type Calls, callsOf } from './calls.ts'
+import { untilOpen } from './until.ts'
 
 interface Scope {
   readonly tenant: string
@@ -17,9 +22,11 @@ interface Scope {
 export class Records {
   readonly #store: Store
   readonly #budget: OutputBudget
+  readonly #clock: Clock
 
-  constructor(store: Store, budget: OutputBudget) {
+  constructor(store: Store, budget: OutputBudget, clock: Clock) {
     this.#store = store
+    this.#clock = clock
     this.#budget = budget
   }
 
@@ -29,6 +36,12 @@ export class Records {
       get: (call, at) => reading(() => calls.get(call, at)),
       list: (query) => reading(() => calls.list(query)),
     }
+  }
+
+  /** Starts calls and returns early, with what is open as it stands on record. */
+  async until(start: () => Underway[], until: Until): Promise<(CallOutcome | OpenCall)[]> {
+    if (until !== 'waiting') milliseconds(until, 'until') // refused before anything starts
+    return untilOpen(start(), until, { store: this.#store, clock: this.#clock })
   }
 
   outputs(of: Scope): Outputs {

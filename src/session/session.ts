@@ -5,7 +5,7 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
-import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsk, isName, longestName, type OpenCall, type Until } from './ask.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
@@ -17,7 +17,12 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** `stop`: the first failure cancels what runs and does not start the rest. Default: the batch goes on. */
   readonly onFailure?: 'continue' | 'stop'
+  /** `settled`, the default: returns when all calls are. */
+  readonly until?: 'settled'
 }
+
+/** Returns when all calls are settled or wait for the outside (`waiting`), or after so long. */
+export type RunUntil = Omit<RunOptions, 'until'> & { readonly until: Until }
 
 export interface CallHandle<T> {
   readonly id: string
@@ -33,6 +38,8 @@ export interface Session {
   readonly tools: readonly Tool[]
   /** Starts the calls now, in order; resolves with one outcome each, in that order. Asked again, it joins. */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+  /** May return early; calls that are open then go on, and the same batch asked again joins them. */
+  run(calls: readonly CallAsk[], options: RunUntil): Promise<(CallOutcome | OpenCall)[]>
   /** One call, typed by its tool. */
   call<Ask, Output>(
     tool: Tool<Ask, Output>,
@@ -82,10 +89,12 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     id,
     tenant,
     tools: host.tools,
-    async run(calls, { batch = '', signal, onFailure = 'continue' } = {}) {
+    run: (async (calls: readonly CallAsk[], { batch = '', signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
       for (const call of calls) checkAsk(call)
-      return host.batches.run(place, calls, { batch, onFailure, ...(signal ? { signal } : {}) })
-    },
+      const how = { batch, onFailure, ...(signal ? { signal } : {}) }
+      if (until === 'settled') return host.batches.run(place, calls, how)
+      return host.records.until(() => host.batches.start(place, calls, how), until)
+    }) as Session['run'],
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
       const { id: given, batch = '', ...rest } = how
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
