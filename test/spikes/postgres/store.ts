@@ -122,6 +122,13 @@ export async function postgresStore({ connection, schema, clock }: PostgresOptio
     write: (change, heard, how) => group.write(change, heard, how),
     callAt: (position) => row(callOf, 'SELECT * FROM calls WHERE place = $1', [placeOf(position)]),
     call: (uid) => row(callOf, 'SELECT * FROM calls WHERE uid = $1', [nameIn(uid)]),
+    callsOf: ({ tenant, session }, { after, limit }) =>
+      rows(callOf, 'SELECT * FROM calls WHERE tenant = $1 AND session = $2 AND uid > $3 ORDER BY uid LIMIT $4', [
+        nameIn(tenant),
+        nameIn(session),
+        nameIn(after),
+        limit,
+      ]),
     steps: (call) => rows(stepOf, 'SELECT * FROM steps WHERE call = $1', [nameIn(call)]),
     waitsOf: (call) => rows(waitOf, 'SELECT * FROM waits WHERE call = $1', [nameIn(call)]),
     wait: (id) => row(waitOf, 'SELECT * FROM waits WHERE id = $1', [nameIn(id)]),
