@@ -1,7 +1,8 @@
 // The public API of `pawl`. Named exports only; test/surface.test.ts pins them.
 
-export type { CallAsk, CallOutcome } from './session/ask.ts'
-export type { CallHandle, RunOptions, Session, SessionOptions } from './session/session.ts'
+export type { CallAsk, CallOutcome, OpenCall } from './session/ask.ts'
+export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './session/session.ts'
+export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/calls.ts'
 export type { EventRecord, EventType } from './journal/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ModelPart } from './call/project.ts'
@@ -23,11 +24,23 @@ export type {
   RetryAdvice,
   Unknown,
 } from './kernel/outcome.ts'
+export type { Sizes } from './kernel/sizes.ts'
 export type { Clock } from './kernel/time.ts'
 export type { Ids } from './kernel/id.ts'
 export type { Answer } from './wait/resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './kernel/value.ts'
-export type { Later, LaterOptions, Logger, NestedOutcome, Progress, Step, StepOptions, ToolContext } from './tool/context.ts'
+export type {
+  Later,
+  LaterOptions,
+  Logger,
+  NestedOutcome,
+  OutputPage,
+  Outputs,
+  Progress,
+  Step,
+  StepOptions,
+  ToolContext,
+} from './tool/context.ts'
 export type { Hints, OnCrash } from './tool/hints.ts'
 export type { AnySchema, JsonSchema } from './tool/schema.ts'
 export type { Manifest, Provider } from './tool/provider.ts'
@@ -50,6 +63,7 @@ export { fail, retry, ToolFailure } from './kernel/outcome.ts'
 export { result } from './tool/result.ts'
 export { Attachment } from './kernel/value.ts'
 export { type ErrorCode, PawlError } from './kernel/errors.ts'
+export { readOutputTool } from './session/read-output.ts'
 export { StepError } from './call/step.ts'
 export { WaitError } from './wait/resolution.ts'
 export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tool/convert.ts'

@@ -17,10 +17,12 @@ import type { CallRecord, CallRequest } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
+import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Batches } from './session/batch.ts'
+import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
 import { memoryStore } from './store/memory.ts'
@@ -46,6 +48,8 @@ export interface RuntimeOptions {
   readonly keys?: { readonly secret: Uint8Array | string }
   /** How many calls run at once and how many may wait; rates. */
   readonly limits?: Limits
+  /** How large arguments, results, steps, events, attachments, batches and journals may be. */
+  readonly sizes?: Partial<Sizes>
   /** Who may call what; several layers: the strictest wins. */
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
   /** How much a session may ask of tools. */
@@ -85,11 +89,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const registry = new Registry(options.tools ?? [], { clock, logger, contain })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
+  const sizes = sizesOf(options.sizes)
+  const output = checkBudget(options.output)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
   const hooks = checkHooks(options.hooks ?? [])
-  const show = showing({ hooks, budget: checkBudget(options.output), clock, logger })
+  const show = showing({ hooks, budget: output, clock, logger })
   const own = typeof options.store === 'string'
   const store = await openStore(options, clock)
   const release = containStrays()
@@ -99,9 +105,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store)
     const usage = new SessionUsage(budget, store)
+    const records = new Records(store, output, clock)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, standing, show })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -112,7 +119,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       hooks,
       policies,
       usage,
+      sizes,
       nested: (parent, calls, name) => batches.nested(parent, calls, name),
+      outputs: (of) => records.outputs(of),
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
@@ -124,7 +133,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ batches, feed, ids, registry }, id, about),
+      session: (id, about) => openSession({ batches, feed, records, ids, registry }, id, about),
       tools: {
         add: (tools) => registry.add(tools),
         remove: (name) => registry.remove(name),
@@ -133,7 +142,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         withdraw: (provider) => registry.withdraw(provider),
       },
       async resolve(key, answer) {
-        const checked = checkedAnswer(answer)
+        const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
       events: feed.reader(),
@@ -168,6 +177,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'lease',
   'keys',
   'limits',
+  'sizes',
   'policy',
   'budget',
   'hooks',
@@ -210,12 +220,9 @@ async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promi
 }
 
 async function openPostgres(connection: string, commit: 'power' | 'process', clock: Clock): Promise<Store> {
-  let postgres: typeof import('./store/postgres/postgres.ts')
-  try {
-    postgres = await import('./store/postgres/postgres.ts')
-  } catch (cause) {
+  const postgres = await import('./store/postgres/postgres.ts').catch((cause: unknown) => {
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
-  }
+  })
   return postgres.postgresStore({ connection, commit, clock })
 }
 

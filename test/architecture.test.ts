@@ -16,7 +16,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   engine: ['kernel', 'tool', 'journal', 'store', 'wait'],
   feed: ['kernel', 'journal', 'store'],
   call: ['kernel', 'tool', 'journal', 'policy', 'engine', 'wait'],
-  session: ['kernel', 'tool', 'journal', 'engine', 'feed', 'call'],
+  session: ['kernel', 'tool', 'journal', 'store', 'wait', 'engine', 'feed', 'call'],
   runtime: ['kernel', 'tool', 'journal', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'session'],
   testing: ['kernel', 'tool', 'journal', 'store', 'session', 'runtime'],
   index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'call', 'session', 'runtime'],

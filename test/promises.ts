@@ -42,7 +42,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Tools convert to and from the OpenAI, Anthropic, AI SDK and MCP shapes without losing their schema.`,
   },
   'VAL-1': {
-    state: { missing: 'size limits of results' },
+    state: 'built',
     says: `A tool value is JSON plus attachments anywhere inside. On the wire an attachment is \`{"$pawl":"attachment","ref":{ id, mediaType, bytes, width?, height?, name? }}\`; a user object that has the key \`$pawl\` travels as \`{"$pawl":"object","entries":{…}}\`. Exactly two keys; a malformed or unknown tag is a decode error. Only \`ctx.attachments\` mints attachments: JSON from tools, resolvers, MCP and pages is escaped, never decoded. Non-finite numbers, cycles, depth over 512 and sizes over the limits are refused with a clear error.`,
   },
   'VAL-2': {
@@ -66,11 +66,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Control: finish{value} | fail{failure} | switchFrame{frame, initial?, task?}; only on success; the first in call order wins, the others are reported.`,
   },
   'VAL-7': {
-    state: { missing: 'read_output for the model' },
+    state: 'built',
     says: `Output budget: default 16 KiB and 400 lines per result (at least 1 KiB), in bytes or tokens. Over it, the whole result is stored first, then the model gets a shorter valid view (strings head and tail, arrays first items with a count; error lines survive), a handle and how to read on. It never grows the text, cuts no character in half, and counts truthfully. Errors are budgeted too. ANSI codes and carriage-return redraws are cleaned from terminal output.`,
   },
   'VAL-8': {
-    state: { missing: 'one table; limits of steps, events and attachments' },
+    state: 'built',
     says: `One table of size limits (arguments, results, steps, events, attachments, batch length, journal length) with defaults, configurable; over a limit is a typed refusal, never a crash.`,
   },
   'CALL-1': {

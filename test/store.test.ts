@@ -49,6 +49,7 @@ test('the cases have names of their own, and every topic has some', () => {
     'feed',
     'guard',
     'hint',
+    'list',
     'payload',
     'wait',
   ])

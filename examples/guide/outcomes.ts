@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { setTimeout as passes } from 'node:timers/promises'
-import { type CallOutcome, createRuntime, fail, type Hook, tool } from 'pawl'
+import { type CallOutcome, createRuntime, fail, type Hook, readOutputTool, tool } from 'pawl'
 import { z } from 'zod'
 
 // #region fail
@@ -36,12 +36,20 @@ const watch = tool({
   execute: (_, ctx) => passes(100, 'all quiet', { signal: ctx.signal }),
 })
 
+const log = tool({
+  name: 'log',
+  description: 'Read the log',
+  input: z.object({}),
+  hints: { readOnly: true },
+  execute: () => Array.from({ length: 5000 }, (_, n) => `line ${n}\n`).join(''),
+})
+
 const logged: string[] = []
 const note = (message: string): void => void logged.push(message)
 const logger = { debug: note, info: note, warn: note, error: note }
 
 // #region batch
-const runtime = await createRuntime({ store: 'memory:', tools: [order, pay, watch], logger })
+const runtime = await createRuntime({ store: 'memory:', tools: [order, pay, watch, log, readOutputTool()], logger })
 const outcomes = await runtime.session('chat-42').run([
   { id: 'a', name: 'order', input: { id: 'A1' } },
   { id: 'b', name: 'order', input: { id: 'A2' } },
@@ -95,6 +103,25 @@ const again = await runtime.session('chat-42').run(calls, { batch: 'msg_8' })
 assert.deepEqual(again, goesOn) // the recorded outcomes; nothing ran
 const [conflict] = await runtime.session('chat-42').run([{ id: 'x', name: 'order', input: { id: 'A1' } }], { batch: 'msg_8' })
 assert.equal(conflict?.status === 'failure' && conflict.failure.code, 'call_conflict')
+// #endregion
+
+// #region long
+const session = runtime.session('chat-43')
+const [long] = await session.run([{ id: 'l', name: 'log' }])
+const view = long?.parts[0]?.type === 'text' ? long.parts[0].text : ''
+const [, notice] = /read_output (\{.*\})\]$/.exec(view) ?? []
+const { handle, offset } = JSON.parse(notice as string) as { handle: string; offset: number }
+const page = await session.outputs.read(handle, { offset, limit: 20 })
+assert.equal(page.totalBytes, 48_890)
+const [next] = await session.run([{ id: 'm', name: 'read_output', input: { handle, offset } }]) // as the model would
+assert.equal(next?.status === 'success' && (next.value as string).startsWith(page.text), true)
+// #endregion
+
+// #region record
+const failed = await session.calls.list({ status: 'failure' })
+assert.deepEqual(failed, [])
+const call = await session.calls.get('l')
+assert.deepEqual([call?.state, call?.attempts, call?.steps], ['settled', 1, []])
 // #endregion
 await runtime.close()
 

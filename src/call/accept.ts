@@ -5,17 +5,19 @@ import type { Invocation, ToSettle } from '../engine/engine.ts'
 import type { CallTerms } from '../journal/call-state.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
+import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
-import { describeProblems, mended, type ReadArguments } from './arguments.ts'
+import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge } from './arguments.ts'
 import { inContext } from './context.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
+import { tooLarge as stepTooLarge } from './step.ts'
 
 export interface Accepted {
   readonly args: Json
@@ -51,7 +53,7 @@ export function accept(invocation: Invocation, tool: Tool, host: CallHost): Soon
   const read = readable(invocation, tool, host)
   if ('settle' in read) return loopBound(read, invocation, host)
   if (tool.prepare || hasBefore(invocation, host) || invocation.recorded(prepareKey)) return askedAbout(invocation, tool, read.input, host)
-  const checked = validated(tool, read.input)
+  const checked = validated(tool, read.input, host)
   const finish = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
     'settle' in final ? loopBound(final, invocation, host) : recorded(invocation, tool, final)
   return checked instanceof Promise ? checked.then(finish) : finish(checked)
@@ -61,11 +63,11 @@ export function accept(invocation: Invocation, tool: Tool, host: CallHost): Soon
 async function askedAbout(invocation: Invocation, tool: Tool, input: Json, host: CallHost): Promise<Accepted | ToSettle> {
   const hooked = await beforeHooks(invocation, tool, input, host)
   if ('settle' in hooked) return hooked
-  const checked = await validated(tool, hooked.input)
+  const checked = await validated(tool, hooked.input, host)
   if ('settle' in checked) return loopBound(checked, invocation, host)
   const prepared = await prepare(invocation, tool, checked.args, host)
   if ('settle' in prepared) return prepared
-  const final = prepared.input === undefined ? checked : await validated(tool, prepared.input)
+  const final = prepared.input === undefined ? checked : await validated(tool, prepared.input, host)
   return 'settle' in final ? final : recorded(invocation, tool, final, prepared)
 }
 
@@ -94,7 +96,7 @@ function readable(invocation: Invocation, tool: Tool, host: CallHost): { input: 
   if (unreadable === undefined) return { input: decode(invocation.request.input) }
   let again: ReadArguments = { ok: false, raw: raw ?? '', problem: unreadable }
   try {
-    if (tool.repair) again = mended(raw ?? '', tool.repair)
+    if (tool.repair) again = mended(raw ?? '', tool.repair, { ...argumentLimits, bytes: host.sizes.arguments })
   } catch (error) {
     host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
   }
@@ -107,15 +109,17 @@ interface Validated {
   readonly wire: string
 }
 
-function validated(tool: Tool, input: Json): Soon<Validated | ToSettle> {
+function validated(tool: Tool, input: Json, { sizes }: CallHost): Soon<Validated | ToSettle> {
   const checked = tool.input.check(input)
-  return checked instanceof Promise ? checked.then(judged) : judged(checked)
+  return checked instanceof Promise ? checked.then((found) => judged(found, sizes)) : judged(checked, sizes)
 }
 
-function judged(checked: Checked): Validated | ToSettle {
+function judged(checked: Checked, sizes: Sizes): Validated | ToSettle {
   if (!checked.ok) return { settle: refused(describeProblems(checked.problems)) }
   try {
     const wire = encode(checked.value)
+    // Hooks, prepare and the schema itself may have made them larger than what was asked.
+    if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }
     return { args: decode(wire), wire }
   } catch (error) {
     if (!(error instanceof PawlError)) throw error
@@ -138,9 +142,11 @@ async function prepare(
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   try {
     const about = { tool: tool.name, callId: invocation.callId, call: invocation.request.uid, logger: host.logger, step: 'prepare' }
-    const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => ({
-      done: encode((await inContext(invocation, tool, host, (ctx) => scope.run(about, async () => run(args, ctx)))) ?? {}),
-    }))
+    const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => {
+      const done = encode((await inContext(invocation, tool, host, (ctx) => scope.run(about, async () => run(args, ctx)))) ?? {})
+      if (!fits(done, host.sizes.step)) throw stepTooLarge('prepare', 'value', done, host)
+      return { done }
+    })
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
     if ('answer' in said) return { settle: { status: 'success', value: said.answer ?? null } }
     return { ...(said.input === undefined ? {} : { input: said.input }), payload: encode(said.payload ?? null), said: true }
@@ -162,7 +168,7 @@ async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost):
   }
   if (!tool.upgrade) return stop
   try {
-    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: decode(args), version }))))
+    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: decode(args), version }))), host)
     return 'settle' in upgraded ? stop : new FromRecord(upgraded.wire, prepared.payload)
   } catch (error) {
     return { settle: settleThrown(error, invocation, host) }

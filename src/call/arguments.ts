@@ -3,6 +3,7 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { isSorted } from '../kernel/canonical.ts'
+import { sizeTable } from '../kernel/sizes.ts'
 import { encode, encodePlain, maxDepth } from '../kernel/value.ts'
 import { pathText, quoted } from '../tool/problem.ts'
 import type { Problem } from '../tool/schema.ts'
@@ -21,7 +22,7 @@ export interface ArgumentLimits {
   readonly depth: number
 }
 
-export const argumentLimits: ArgumentLimits = { bytes: 1024 * 1024, depth: maxDepth }
+export const argumentLimits: ArgumentLimits = { bytes: sizeTable.arguments.most, depth: maxDepth }
 
 /** Absent and blank text mean {}. A null is a value, as text and as a value: the schema judges it. */
 export function readArguments(input: unknown, limits: ArgumentLimits = argumentLimits): ReadArguments {
@@ -60,7 +61,7 @@ function readText(text: string, limits: ArgumentLimits): ReadArguments {
   // The record is UTF-8: it could not hold this text as it came.
   if (!text.isWellFormed()) return refuse(`The text ${loneSurrogate}`, text.toWellFormed())
   const bytes = text.length > limits.bytes ? text.length : Buffer.byteLength(text)
-  if (bytes > limits.bytes) return refuse(tooLarge(bytes, limits), text.slice(0, limits.bytes).toWellFormed())
+  if (bytes > limits.bytes) return refuse(tooLarge(bytes, limits.bytes), text.slice(0, limits.bytes).toWellFormed())
   if (tooDeep(text, limits.depth)) return refuse(tooDeepSaid(limits))
   let value: unknown
   try {
@@ -79,7 +80,7 @@ function readValue(value: unknown, limits: ArgumentLimits): ReadArguments {
   const wire = encoded(value)
   if (!wire.ok) return refuse(wire.problem)
   const bytes = Buffer.byteLength(wire.text)
-  if (bytes > limits.bytes) return refuse(tooLarge(bytes, limits))
+  if (bytes > limits.bytes) return refuse(tooLarge(bytes, limits.bytes))
   if (tooDeep(wire.text, limits.depth)) return refuse(tooDeepSaid(limits))
   // Someone else may have parsed the model's text already and rounded the integer: better refused than quietly wrong.
   const unsafe = unsafeNumbers(wire.text)
@@ -99,8 +100,8 @@ function encoded(value: unknown): { ok: true; text: string; sorted: boolean } | 
 
 const loneSurrogate = 'holds a lone surrogate (half a character), which has no UTF-8 form; leave it out'
 const number = (count: number): string => count.toLocaleString('en-US')
-const tooLarge = (bytes: number, limits: ArgumentLimits): string =>
-  `The arguments are too large (${number(bytes)} bytes; at most ${number(limits.bytes)}); send less at once`
+export const tooLarge = (bytes: number, most: number): string =>
+  `The arguments are too large (${number(bytes)} bytes; at most ${number(most)}); send less at once`
 const tooDeepSaid = (limits: ArgumentLimits): string => `The arguments are nested deeper than ${limits.depth} levels; send a flatter value`
 
 /** Before parsing: a megabyte of brackets takes JSON.parse a quarter of a second, and the encoder more stack than there is. */

@@ -4,6 +4,7 @@
 import type { Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
+import { fits } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { encode, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
@@ -229,6 +230,7 @@ function keepLate(body: Promise<unknown>, invocation: Invocation, host: CallHost
     let value: string
     try {
       value = encode(outcome)
+      if (!fits(value, host.sizes.result)) value = encode({ status: outcome.status })
     } catch {
       value = encode({ status: outcome.status })
     }

@@ -8,6 +8,7 @@ import { accept, type Accepted } from './accept.ts'
 import { attempt, notStarted } from './attempt.ts'
 import { checkOutput } from './check-output.ts'
 import { tooLateAt } from './clocks.ts'
+import { bounded } from './bound.ts'
 import { enterQueue } from './enter.ts'
 import { afterHooks } from './hooks.ts'
 import type { CallHost } from './host.ts'
@@ -24,29 +25,29 @@ export const callPipeline =
     try {
       const resolving = resolveTool(invocation, host) // tool_unavailable
       const found = resolving instanceof Promise ? await resolving : resolving
-      if ('settle' in found) return found
+      if ('settle' in found) return bounded(found, invocation, host)
       const { tool } = found
       const accepting = accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
       const accepted = accepting instanceof Promise ? await accepting : accepting
-      if ('settle' in accepted) return accepted
+      if ('settle' in accepted) return bounded(accepted, invocation, host)
       if (invocation.landed) return await finish(invocation, tool, accepted, { settle: outcomeOf(invocation.landed) }, host)
       const permitting = permit(invocation, tool, accepted.args, host) // policy; approvals will wait here (POL-2)
       const refused = permitting instanceof Promise ? await permitting : permitting
-      if (refused) return refused
+      if (refused) return bounded(refused, invocation, host)
       const deciding = afterInterruption(invocation, tool, accepted.args, host) // null: run it; else settled by reconcile, or unknown
       const decided = deciding instanceof Promise ? await deciding : deciding
-      if (decided) return decided
+      if (decided) return bounded(decided, invocation, host)
       const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
       // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
       for (let fresh = accepted; ; fresh = accepted.anew()) {
         const delay = invocation.delayed() // what is left of a retry's delay after a recovery
         if (delay) await delay
         const { stopped } = invocation
-        if (stopped) return notStarted(stopped)
+        if (stopped) return bounded(notStarted(stopped), invocation, host)
         if (lateAt !== Infinity && host.clock.now() >= lateAt) return notStarted('total')
         const entering = enterQueue(invocation, tool, fresh.args, host) // turn in the batch, locks, limits
         const entered = entering instanceof Promise ? await entering : entering
-        if ('settle' in entered) return entered
+        if ('settle' in entered) return bounded(entered, invocation, host)
         const trying = attempt(invocation, tool, fresh, entered.slot, host) // the body; gives its slot back
         const given = trying instanceof Promise ? await trying : trying
         if ('park' in given) {
@@ -63,9 +64,12 @@ export const callPipeline =
     }
   }
 
-/** After hooks, check output. The engine settles it, once; show.ts shows it to the model; the feed tells. */
+/** After hooks, check output, and its size (VAL-8). The engine settles it, once; show.ts shows it to the model; the feed tells. */
 function finish(invocation: Invocation, tool: Tool, accepted: Accepted, given: ToSettle, host: CallHost): Soon<ToSettle> {
   const hooked = afterHooks(invocation, tool, accepted, given.settle, host)
-  if (hooked instanceof Promise) return hooked.then((outcome) => checkOutput(invocation, tool, { settle: outcome }, host))
-  return checkOutput(invocation, tool, given, host)
+  const checked =
+    hooked instanceof Promise
+      ? hooked.then((outcome) => checkOutput(invocation, tool, { settle: outcome }, host))
+      : checkOutput(invocation, tool, given, host)
+  return checked instanceof Promise ? checked.then((outcome) => bounded(outcome, invocation, host)) : bounded(checked, invocation, host)
 }

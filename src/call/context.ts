@@ -143,4 +143,7 @@ class BodyContext implements ToolContext {
   get attachments(): ToolContext['attachments'] {
     return this.#verbs.attachments
   }
+  get outputs(): ToolContext['outputs'] {
+    return this.#context.host.outputs({ tenant: this.tenant, session: this.session })
+  }
 }

@@ -10,6 +10,7 @@ import { createRequire } from 'node:module'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { type Json, maxDepth } from '../kernel/value.ts'
+import type { OutputPage } from '../tool/context.ts'
 import { bytesOf, grouped, plural, type Room, sizeOf } from './fit-count.ts'
 import { leastRoom, shortenJson, type Texts } from './fit-json.ts'
 import { LongText } from './fit-long.ts'
@@ -55,10 +56,21 @@ export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
 }
 
-/** What the model reads within the budget. `handle` is what read_output takes to give the rest; null if it cannot. `text` is the outcome's recorded form. */
-export function fit(outcome: Outcome, budget: OutputBudget, handle: string | null, text = ''): Fitted {
+/** Where the whole is: `handle` is what read_output takes to give the rest. */
+interface Reading {
+  readonly handle: string
+  /** Whether the model has read_output. */
+  readonly byModel: boolean
+}
+
+/**
+ * What the model reads within the budget. `text` is the outcome's recorded form. How to read on is only said to a model that can, and not
+ * at all with a handle of null: then nothing is stored, or what is stored is not for the model.
+ */
+export function fit(outcome: Outcome, budget: OutputBudget, handle: string | null, text = '', byModel = true): Fitted {
   const short = shortText(outcome, budget, text)
   if (short !== undefined) return { parts: short === '' ? [] : [{ type: 'text', text: short }], cut: null }
+  const reading = handle === null ? null : { handle, byModel }
   const whole = describe(outcome)
   const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
   const within = whole.bytes <= most && whole.lines <= budget.lines
@@ -71,7 +83,7 @@ export function fit(outcome: Outcome, budget: OutputBudget, handle: string | nul
   let bytes = Math.min(most, whole.bytes)
   for (;;) {
     const room = { bytes, lines: budget.lines }
-    const view = shape.kind === 'json' ? jsonView(shape, room, handle) : textView(shape, room, handle)
+    const view = shape.kind === 'json' ? jsonView(shape, room, reading) : textView(shape, room, reading)
     const tokens = tokensOf(whole.outcome, view.parts, budget)
     if (tokens <= (budget.tokens ?? 0)) {
       const cut = { totalBytes: whole.bytes, totalLines: whole.lines, shownBytes: view.shown, handle }
@@ -109,18 +121,29 @@ function estimator(): Estimate {
 const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputBudget): number =>
   budget.tokens === undefined ? 0 : estimator()(textOf(outcome, parts))
 
-export interface OutputPage {
-  readonly text: string
-  /** Where the page begins: the offset asked for, or the start of the character it points into. */
-  readonly offset: number
-  /** Where to read on; null at the end. */
-  readonly nextOffset: number | null
-  readonly totalBytes: number
-}
-
 /** A page of the whole text by UTF-8 bytes. Both ends round down to a character; a page has at least one, so reading always gets on. */
 export function readOutput(outcome: Outcome, where: { readonly offset?: number; readonly limit?: number } = {}): OutputPage {
+  return pageOf(Buffer.from(wholeText(clean(outcome))), where)
+}
+
+/** What a tool may say around a page. */
+const around = { bytes: 256, tokens: 128, lines: 2 }
+
+/** The longest page that a model can read at once: within the budget, with room for a few words around it. */
+export function readablePage(outcome: Outcome, offset: number | undefined, budget: OutputBudget): OutputPage {
   const whole = Buffer.from(wholeText(clean(outcome)))
+  const lines = budget.lines - around.lines
+  const { bytes = defaultBudget.bytes, tokens } = budget
+  const room = tokens === undefined ? { bytes: bytes - around.bytes, lines } : { tokens: tokens - around.tokens, lines }
+  let limit = room.bytes ?? room.tokens * bytesPerToken
+  for (;;) {
+    const page = pageOf(whole, { ...(offset === undefined ? {} : { offset }), limit })
+    if (limit < 1 || fit({ status: 'success', value: page.text }, room, null).cut === null) return page
+    limit = Math.floor(limit * 0.8)
+  }
+}
+
+function pageOf(whole: Buffer, where: { readonly offset?: number; readonly limit?: number }): OutputPage {
   const characterStart = (at: number): number => {
     let start = Math.min(at, whole.length)
     while (start > 0 && isInside(whole[start])) start--
@@ -201,17 +224,32 @@ function describe(given: Outcome): Whole {
   return { kind: 'text', outcome, head, body, bytes: bytesOf(head) + body.bytes, lines: (head === '' ? 0 : 1) + body.lines }
 }
 
+/** Nothing that is not so: a model without read_output is only told where the whole is. Beside JSON the handle stands on its own. */
+function readOn(reading: Reading | null, offset?: number): string {
+  if (reading === null) return ''
+  const { handle, byModel } = reading
+  const stored = ' The whole result is stored'
+  if (offset === undefined) return `${stored}${byModel ? ': read it with read_output' : ' under this handle'}`
+  return `${stored}${byModel ? `: read it with read_output ${JSON.stringify({ handle, offset })}` : ` as ${JSON.stringify(handle)}`}`
+}
+
+function onwardOf(reading: Reading | null): { [key: string]: Json } {
+  if (reading === null) return {}
+  const { handle, byModel } = reading
+  return byModel ? { read_output: { handle, offset: 0 } } : { handle }
+}
+
 interface View {
   readonly parts: readonly ModelPart[]
   readonly shown: number
 }
 
-function textView(whole: WholeText, room: Room, handle: string | null): View {
+function textView(whole: WholeText, room: Room, reading: Reading | null): View {
   const notices = [
     (shown: number, offset: number): string =>
       `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}.` +
-      (handle === null ? ']' : ` The whole result is stored: read it with read_output ${JSON.stringify({ handle, offset })}]`),
-    (): string => (handle === null ? '[Shortened]' : `[Shortened: read_output ${JSON.stringify({ handle })}]`),
+      `${readOn(reading, offset)}]`,
+    (): string => (reading?.byModel ? `[Shortened: read_output ${JSON.stringify({ handle: reading.handle })}]` : '[Shortened]'),
     (): string => '',
   ]
   const headBytes = bytesOf(whole.head)
@@ -230,17 +268,17 @@ function textView(whole: WholeText, room: Room, handle: string | null): View {
 }
 
 /** One JSON document that holds the shorter value, and beside it what is missing and how to get it. */
-function jsonView(whole: WholeJson, room: Room, handle: string | null): View {
-  const reading = handle === null ? {} : { read_output: { handle, offset: 0 } }
+function jsonView(whole: WholeJson, room: Room, reading: Reading | null): View {
+  const onward = onwardOf(reading)
   const wrappers = [
     (inner: Json, shown: number, missing: number): Json => ({
       shortened:
         `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}.` +
-        (handle === null ? '' : ' The whole result is stored: read it with read_output'),
-      ...reading,
+        readOn(reading),
+      ...onward,
       value: inner,
     }),
-    (): Json => (handle === null ? ['…'] : reading),
+    (): Json => (reading === null ? ['…'] : onward),
     (): Json => ['…'],
   ]
   for (const wrap of wrappers) {

@@ -2,9 +2,10 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
+import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Policy } from '../policy/rules.ts'
-import type { Logger, NestedOutcome } from '../tool/context.ts'
+import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Alarms } from './alarms.ts'
 import type { Hook } from './hook.ts'
@@ -23,8 +24,11 @@ export interface CallHost {
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
   readonly usage: SessionUsage
+  readonly sizes: Sizes
   /** Runs other tools under a call. */
   nested(parent: Invocation, calls: readonly { id: string; name: string; input?: unknown }[], name: string): Promise<NestedOutcome[]>
+  /** What the calls of a session gave, whole. */
+  outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */
   live(about: CallRequest, type: 'call.progress' | 'call.output', body: object): void
 }

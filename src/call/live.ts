@@ -6,7 +6,6 @@ import type { Progress } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
 
 const everyMs = 100
-const mostCharacters = 262_144
 
 export interface Live {
   progress(progress: Progress): void
@@ -21,6 +20,7 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   let characters = 0
   let callOff: (() => void) | null = null
   let over = false
+  const most = host.sizes.event
 
   const tell = (): void => {
     if (progress) host.live(invocation.request, 'call.progress', { ...progress })
@@ -39,13 +39,14 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   }
   return {
     progress(next) {
-      progress = next
+      const { label } = next
+      progress = typeof label === 'string' && label.length > most ? { ...next, label: label.slice(0, most).toWellFormed() } : next
       soon()
     },
     output(text, stream) {
-      if (over || characters >= mostCharacters) return
-      const room = mostCharacters - characters
-      const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${mostCharacters} characters]` : text
+      if (over || characters >= most) return
+      const room = most - characters
+      const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
       characters += text.length
       const last = output.at(-1)
       if (last?.stream === stream) last.text += shown

@@ -5,6 +5,7 @@
 // read_output, which would lead around the hook to what it took out.
 
 import type { Outcome } from '../kernel/outcome.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, encode, isAttachment } from '../kernel/value.ts'
 import type { Logger } from '../tool/context.ts'
@@ -22,11 +23,18 @@ export interface ShowHost {
 
 type Parts = readonly ModelPart[]
 
+/** An outcome on its way to the model. */
+export interface ToShow {
+  readonly outcome: Outcome
+  /** Its recorded form, where it is at hand. */
+  readonly text?: string
+}
+
 /**
- * `call` names the call on record; it is what read_output takes. `text` is the outcome's recorded form, where it is at hand. Without facts no
- * hook is asked. A promise only where a hook may have a word.
+ * `call` names the call on record, or is '' for one that is not; it is what read_output takes, which the model has or has not. Without facts
+ * no hook is asked. A promise only where a hook may have a word.
  */
-export type Show = (outcome: Outcome, call: string, facts: (() => HookFacts) | null, text?: string) => Parts | Promise<Parts>
+export type Show = (given: ToShow, call: string, byModel: boolean, facts: (() => HookFacts) | null) => Soon<Parts>
 
 /** How long a batch waits for a project hook. */
 const patienceMs = 5_000
@@ -35,16 +43,18 @@ const unbounded: OutputBudget = { bytes: Number.MAX_SAFE_INTEGER, lines: Number.
 export function showing(host: ShowHost): Show {
   const { budget } = host
   const hooks = host.hooks.filter((hook) => hook.project).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const byDefault = (outcome: Outcome, call: string, text?: string): Parts => fit(outcome, budget, call, text).parts
-  if (hooks.length === 0) return (outcome, call, _, text) => byDefault(outcome, call, text)
-  return (outcome, call, facts) => (facts === null ? byDefault(outcome, call) : hooked(outcome, call, facts()))
+  const byDefault = ({ outcome, text }: ToShow, call: string, byModel: boolean): Parts =>
+    fit(outcome, budget, call === '' ? null : call, text, byModel).parts
+  if (hooks.length === 0) return byDefault
+  return (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
 
-  async function hooked(outcome: Outcome, call: string, about: HookFacts): Promise<Parts> {
-    const whole = fit(outcome, unbounded, call).parts
+  async function hooked(given: ToShow, call: string, byModel: boolean, about: HookFacts): Promise<Parts> {
+    const { outcome } = given
+    const whole = fit(outcome, unbounded, null).parts
     let parts = whole
     // By name, each on what the one before it made. One that fails changes nothing: what the others took out stays out.
     for (const hook of hooks) parts = (await changed(hook, { about, call, outcome, parts }, host)) ?? parts
-    return parts === whole ? byDefault(outcome, call) : within(parts, outcome, budget)
+    return parts === whole ? byDefault(given, call, byModel) : within(parts, outcome, budget)
   }
 }
 

@@ -4,6 +4,7 @@ import type { Invocation, StepEnd } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
+import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { StepOptions } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
@@ -22,9 +23,11 @@ export async function runStep(
     // Nobody waits for it any more: the body has returned, or was given up, while this was on its way.
     if (host.over()) throw new PawlError('attempt_over')
     try {
-      return { done: encode(await timed(run, id, options, host)) }
+      const value = encode(await timed(run, id, options, host))
+      // It ran: trying again would repeat the effect and give the same.
+      return fits(value, host.sizes.step) ? { done: value } : { failed: failed(tooLarge(id, 'value', value, host), host) }
     } catch (error) {
-      if (attempt >= attempts) return { failed: encode(describe(error)) }
+      if (attempt >= attempts) return { failed: failed(error, host) }
       await new Promise<void>((resolve) => void host.clock.timer(delay, resolve))
       // Nobody wants it any more: another try would be an effect that nobody records.
       const { stopped } = host.invocation
@@ -46,6 +49,20 @@ async function timed(run: () => unknown, id: string, options: StepOptions | unde
   } finally {
     callOff()
   }
+}
+
+/** Of a step's input or value. */
+export function tooLarge(id: string, what: 'input' | 'value', text: string, host: CallHost): PawlError {
+  return new PawlError('step_too_large', `The ${what} of step '${id}' has ${bytesIn(text)} bytes; at most ${host.sizes.step} are kept.`)
+}
+
+/** The recorded form of a step's error. One that is too long itself keeps its code and the beginning of its message. */
+function failed(error: unknown, { sizes }: CallHost): string {
+  const fault = describe(error)
+  const text = encode(fault)
+  if (fits(text, sizes.step)) return text
+  const { code, message } = 'failure' in fault ? fault.failure : fault
+  return encode({ code: startOf(code, 200), message: startOf(message, Math.floor(sizes.step / 8)) })
 }
 
 type StepFault = { failure: Failure } | { code: string; message: string }

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { Invocation, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
@@ -13,7 +14,7 @@ import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 import type { Live } from './live.ts'
 import { scope } from './scope.ts'
-import { runStep, stepError } from './step.ts'
+import { runStep, stepError, tooLarge } from './step.ts'
 
 const waits = new WeakMap<object, { wait: Wait; call: string }>()
 const defaultDeadline = '7d'
@@ -79,6 +80,7 @@ export function verbsOf(context: Around): Verbs {
   const mayRerun = onCrashOf(tool) === 'rerun'
   const used = new Set<string>()
   const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0 }
+  let entries = 0
   let warned = false
   /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
   const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
@@ -94,6 +96,10 @@ export function verbsOf(context: Around): Verbs {
     if (context.over) throw new PawlError('attempt_over')
     const step = scope.getStore()?.step
     if (step !== undefined) throw new PawlError('step_nested', `ctx.${what} was called in step '${step}'.`)
+  }
+  const entry = (): void => {
+    const most = host.sizes.journal
+    if (++entries > most) throw new PawlError('journal_full', `It may be ${most} entries long.`)
   }
   const warnIfStop = (what: string): void => {
     if (mayRerun || warned) return
@@ -117,8 +123,10 @@ export function verbsOf(context: Around): Verbs {
     leaf('step')
     if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
     used.add(stepId)
+    entry()
     warnIfStop('step')
     const input = withInput ? encode(rest[0]) : null
+    if (input !== null && !fits(input, host.sizes.step)) throw tooLarge(stepId, 'input', input, host)
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
     const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
     const end = await invocation.run(spec, () =>
@@ -135,6 +143,7 @@ export function verbsOf(context: Around): Verbs {
     if (name.trim() === '') throw new PawlError('wait_name_empty')
     if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
     leaf('later')
+    entry()
     warnIfStop('later')
     const wait = await invocation.wait({ name, deadlineMs: milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait') })
     const handle = new LaterHandle<T>(wait, async () => {
@@ -160,12 +169,14 @@ export function verbsOf(context: Around): Verbs {
       const ms = milliseconds(duration, 'A sleep')
       leaf('sleep')
       needsRerun('ctx.sleep')
+      entry()
       const key = `sleep:${++counts.sleep}`
       await outside(() => invocation.sleep(key, ms, context.signal))
     },
     later,
     async now() {
       leaf('now')
+      entry()
       return invocation.now(`now:${++counts.now}`)
     },
     random() {
@@ -201,7 +212,7 @@ export function verbsOf(context: Around): Verbs {
       return log
     },
     get attachments() {
-      attachments ??= attachmentsOf(invocation, leaf)
+      attachments ??= attachmentsOf(invocation, leaf, host.sizes)
       return attachments
     },
   }
@@ -222,11 +233,16 @@ function callLogger(logger: Logger, about: Record<string, unknown>): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-function attachmentsOf(invocation: Invocation, leaf: (what: string) => void): Attachments {
+function attachmentsOf(invocation: Invocation, leaf: (what: string) => void, sizes: Sizes): Attachments {
   const { tenant } = invocation.request.position
   return {
     create(data, { mediaType, name }): Attachment {
       leaf('attachments.create')
+      const within = typeof data === 'string' ? fits(data, sizes.attachment) : data.byteLength <= sizes.attachment
+      if (!within) {
+        const size = typeof data === 'string' ? bytesIn(data) : data.byteLength
+        throw new PawlError('attachment_too_large', `It has ${size} bytes; at most ${sizes.attachment} are kept.`)
+      }
       const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
       // Content-addressed: the same bytes of a tenant are one attachment, on a replay too.
       const id = `att_${createHash('sha256').update(mediaType).update('\0').update(bytes).digest('base64url')}`

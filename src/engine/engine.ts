@@ -13,6 +13,7 @@
 import type { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution } from '../journal/call-state.ts'
+import type { CallTimes } from '../journal/times.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 
@@ -126,6 +127,7 @@ export interface Settled {
   readonly outcome: Outcome
   /** The recorded form of the outcome. */
   readonly text: string
+  readonly times: CallTimes
 }
 
 export type Started =

@@ -110,6 +110,8 @@ export interface CallTerms {
   readonly onCrash: 'rerun' | 'stop'
   /** Its prepare has had its say. One that came later has none in this call. */
   readonly prepared?: true
+  /** Where the time went before what runs now; times.ts. */
+  readonly spent?: { readonly queuedMs: number; readonly runningMs: number; readonly waitingMs: number; readonly until: number }
 }
 
 /** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */

@@ -11,6 +11,12 @@ export class Places<T> {
     return this.#tenants.get(at.tenant)?.get(at.session)?.get(at.batch)?.get(nameOf(at))
   }
 
+  /** All of a session, in no order. */
+  within(tenant: string, session: string): T[] {
+    const batches = this.#tenants.get(tenant)?.get(session)
+    return batches ? [...batches.values()].flatMap((calls) => [...calls.values()]) : []
+  }
+
   set(at: CallPosition, value: T): void {
     const sessions = inner(this.#tenants, at.tenant)
     const batches = inner(sessions, at.session)

@@ -93,6 +93,30 @@ export const errorTable = {
     says: 'A step did not finish within its timeout.',
     next: 'Raise the timeout of the step, or make its function listen to ctx.signal.',
   },
+  step_too_large: {
+    http: 500,
+    retry: false,
+    says: 'The input or the value of a step is larger than the record takes.',
+    next: 'Let the step return less, keep the bytes with ctx.attachments.create, or raise sizes.step. A value that was too large is lost.',
+  },
+  journal_full: {
+    http: 500,
+    retry: false,
+    says: 'The body has recorded as many steps, sleeps, waits and instants as one attempt may.',
+    next: 'Do more in each step, move a part into calls of its own with ctx.run, or raise sizes.journal. Nothing ran.',
+  },
+  attachment_too_large: {
+    http: 413,
+    retry: false,
+    says: 'The attachment is larger than the record takes.',
+    next: 'Keep it elsewhere and return a link, or raise sizes.attachment. Nothing was stored.',
+  },
+  batch_too_long: {
+    http: 413,
+    retry: false,
+    says: 'The batch has more calls than one may have.',
+    next: 'Send it in parts, or raise sizes.batch. Nothing was recorded.',
+  },
   replay_mismatch: {
     http: 409,
     retry: false,
@@ -176,6 +200,18 @@ export const errorTable = {
     retry: false,
     says: 'The file is not a Pawl store.',
     next: 'Name another file, or move this one away; it was not touched.',
+  },
+  output_unknown: {
+    http: 404,
+    retry: false,
+    says: 'No result is stored under this handle in this session.',
+    next: 'Use the handle that the shortened result names, in the session it belongs to.',
+  },
+  attachment_unknown: {
+    http: 404,
+    retry: false,
+    says: 'There is no such attachment in this tenant.',
+    next: 'Use an attachment that an outcome or ctx.attachments gave, in the tenant it belongs to.',
   },
   cursor_invalid: {
     http: 400,

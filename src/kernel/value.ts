@@ -100,23 +100,6 @@ function isPlain(value: unknown, depth: number): boolean {
 
 const plainDepth = 64
 
-const texts = new WeakMap<object, string>()
-
-/** The recorded form of an object that is not changed any more, made once however many ask. */
-export function encodeOnce(value: object): string {
-  const known = texts.get(value)
-  if (known !== undefined) return known
-  const text = encode(value)
-  texts.set(value, text)
-  return text
-}
-
-/** Says that an object was read from this text, so that it need not be made again. */
-export function remember<T extends object>(value: T, text: string): T {
-  texts.set(value, text)
-  return value
-}
-
 /** The value of a recorded form. Attachments come back minted; a bad or unknown tag is value_undecodable. */
 export function decode(text: string): Json {
   const parsed = JSON.parse(text) as Json

@@ -1,6 +1,7 @@
 // What is asked and what comes back: one call of a model, checked before anything is recorded.
 
 import type { ModelPart } from '../call/project.ts'
+import type { CallTimes } from '../journal/times.ts'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
@@ -24,15 +25,37 @@ export interface CallAsk {
 }
 
 /** How a call ended, with what the model reads of it. */
-export type CallOutcome<T = Json> = Outcome<T> & {
-  readonly callId: string
-  readonly name: string
-  /** How many times the body was begun. */
-  readonly attempts: number
-  /** What the model reads. */
-  readonly parts: readonly ModelPart[]
-  readonly meta?: Json
-}
+export type CallOutcome<T = Json> = Outcome<T> &
+  CallTimes & {
+    readonly callId: string
+    readonly name: string
+    /** How many times the body was begun. */
+    readonly attempts: number
+    /** What the model reads. */
+    readonly parts: readonly ModelPart[]
+    readonly meta?: Json
+  }
+
+/** When run returns although calls are open: `'waiting'`, when all that are wait for the outside; or after so long. */
+export type Until = Duration
+
+/** A call that is not settled yet. */
+export type OpenCall =
+  | {
+      readonly status: 'waiting'
+      /** What it waits for: somebody outside who completes it. */
+      readonly for: 'completion'
+      readonly waitId: string
+      /** The instant at which the wait gives up. */
+      readonly until: number
+      readonly callId: string
+      readonly name: string
+    }
+  /** On its way: queued, or in its body. */
+  | { readonly status: 'running'; readonly callId: string; readonly name: string }
+
+/** Where calls stand that are named by an idempotency key. */
+export const keyedBatch = 'idempotency key'
 
 export const longestName = 512
 

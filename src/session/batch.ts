@@ -2,23 +2,26 @@
 // order, and hands each outcome to whoever gathers them (gather.ts). Cancelling, stopping at a failure and nested calls all end here.
 
 import { hash } from 'node:crypto'
-import { type ReadArguments, readArguments } from '../call/arguments.ts'
+import { type ArgumentLimits, argumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
 import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
-import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
+import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
+import { noTimes } from '../journal/times.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
+import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
+import type { Soon } from '../kernel/soon.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks, Concurrency } from '../tool/terms.ts'
 import type { Entry } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, clockValues } from './ask.ts'
-import { Batch, type How, type Why } from './gather.ts'
+import { type CallAsk, type CallOutcome, clockValues, keyedBatch } from './ask.ts'
+import { Batch, cut, type How, type Why } from './gather.ts'
 import type { Standing } from './standing.ts'
 
 export interface Place {
@@ -32,17 +35,28 @@ export class Batches {
   readonly #queue: Queue
   readonly #standing: Standing
   readonly #show: Show
+  readonly #sizes: Sizes
+  readonly #reading: ArgumentLimits
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
     this.#show = host.show
+    this.#sizes = host.sizes
+    this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
+    return this.start(place, calls, how).outcomes
+  }
+
+  /** All are started before any is waited for. */
+  start(place: Place, calls: readonly CallAsk[], how: How): Batch {
+    const { batch: most } = this.#sizes
+    if (calls.length > most) throw new PawlError('batch_too_long', `It has ${calls.length} calls; at most ${most} are taken.`)
     const seen = new Map<string, number>()
     const kinds: Concurrency['kind'][] = []
     const asks = calls.map((call, order) => {
@@ -50,16 +64,17 @@ export class Batches {
       seen.set(call.id, occurrence + 1)
       const entry = how.tools.find(call.name)
       kinds.push(entry?.kind ?? 'parallel')
-      return askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root })
+      return askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root }, this.#reading)
     })
     this.#expect(asks, kinds, how.onFailure === 'stop')
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
     this.#standing.began(open)
-    const batch = new Batch(how, calls, this.#engine(), () => this.#standing.over(open))
-    // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
+    const over = (): void => this.#standing.over(open)
+    const batch = new Batch(how, calls, asks, { engine: this.#engine(), longestReason: this.#sizes.event, over })
+    // One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
     for (const [order, asked] of asks.entries()) this.#start(asked, order, batch)
-    return batch.outcomes
+    return batch
   }
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
@@ -85,7 +100,7 @@ export class Batches {
 
   async cancel(of: { tenant: string; session: string }, why: Why): Promise<number> {
     const mine = [...this.#open].filter(([, place]) => place.tenant === of.tenant && place.session === of.session)
-    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, why)))
+    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, cut(why, this.#sizes.event))))
     return stopped.filter(Boolean).length
   }
 
@@ -108,7 +123,7 @@ export class Batches {
   }
 
   #start(asked: Asked, order: number, batch: Batch): void {
-    if (batch.stopped) return this.#end(asked, order, batch, 0, notStarted(batch.stopped.reason))
+    if (batch.stopped) return this.#end(asked, order, batch, neverBegun(notStarted(batch.stopped.reason)))
     const failed = (error: unknown): void => {
       this.#queue.left(asked.position, order)
       batch.failed(error)
@@ -123,7 +138,8 @@ export class Batches {
   }
 
   #join(started: Started, asked: Asked, order: number, batch: Batch): void {
-    if (started.as === 'conflict') return this.#end(asked, order, batch, 0, conflict(batch.calls[order] as CallAsk, started.recorded))
+    if (started.as === 'conflict')
+      return this.#end(asked, order, batch, neverBegun(conflict(batch.calls[order] as CallAsk, started.recorded)))
     const { uid, settled } = started
     this.#open.set(uid, asked.position)
     batch.joined(uid)
@@ -132,9 +148,9 @@ export class Batches {
       batch.left(uid)
     }
     settled.then(
-      ({ attempts, outcome, text }) => {
+      (ended) => {
         over()
-        this.#end(asked, order, batch, attempts, outcome, uid, text)
+        this.#end(asked, order, batch, ended, uid)
       },
       (error: unknown) => {
         over()
@@ -144,11 +160,11 @@ export class Batches {
     )
   }
 
-  #end(asked: Asked, order: number, batch: Batch, attempts: number, outcome: Outcome, uid = '', text?: string): void {
+  #end(asked: Asked, order: number, batch: Batch, ended: Ended, uid = ''): void {
     try {
       const call = batch.calls[order] as CallAsk
-      if (stops(outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-      const shown = this.#shown(asked, order, batch, attempts, outcome, uid, text)
+      if (stops(ended.outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
+      const shown = this.#shown(asked, order, batch, ended, uid)
       if (shown instanceof Promise)
         shown.then(
           (told) => batch.done(order, told),
@@ -163,12 +179,14 @@ export class Batches {
   }
 
   /** A promise only if a hook has a word about what the model reads. */
-  #shown(asked: Asked, order: number, batch: Batch, attempts: number, outcome: Outcome, uid: string, text?: string): Soon<CallOutcome> {
+  #shown(asked: Asked, order: number, batch: Batch, ended: Ended, uid: string): Soon<CallOutcome> {
     const call = batch.calls[order] as CallAsk
     // What a nested call returns is read by a body, not by a model.
-    const parts = this.#show(outcome, uid, batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null, text)
+    const parts = this.#show(ended, uid, batch.reads, batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null)
     const told = (read: readonly ModelPart[]): CallOutcome => {
-      const shown = { ...outcome, callId: call.id, name: call.name, attempts, parts: read }
+      const { outcome, attempts, times } = ended
+      const { queuedMs, runningMs, waitingMs } = times
+      const shown = { ...outcome, callId: call.id, name: call.name, attempts, queuedMs, runningMs, waitingMs, parts: read }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }
     }
     return parts instanceof Promise ? parts.then(told) : told(parts)
@@ -185,6 +203,11 @@ const stops = (outcome: Outcome, how: How): boolean =>
   outcome.status === 'failure' &&
   (how.onFailure === 'stop' || (outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted'))
 
+/** What is told of a call: of one that never began, too. */
+type Ended = Pick<Settled, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
+
+const neverBegun = (outcome: Outcome): Ended => ({ attempts: 0, outcome, times: noTimes })
+
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',
   cancellation: { message: `${reason}; it was not started`, source: 'cancellation' },
@@ -196,13 +219,14 @@ function askedOf(
   entry: Entry | undefined,
   place: Place,
   at: { batch: string; occurrence: number; order: number; root: string | undefined },
+  limits: ArgumentLimits,
 ): Asked {
-  const read = readArguments(call.input)
+  const read = readArguments(call.input, limits)
   const { idempotencyKey: key } = call
   const position: CallPosition =
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
-      : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
+      : { tenant: place.tenant, session: place.session, batch: keyedBatch, id: key, occurrence: 0 }
   const tool = entry?.keys[0] ?? call.name
   const input = read.ok ? read.wire : 'null'
   const content = read.ok ? contentOf(read) : JSON.stringify(read.raw)
@@ -213,7 +237,7 @@ function askedOf(
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
-    options: optionsOf(call, tool, read, at),
+    options: optionsOf(call, tool, read, at, limits.bytes),
   }
 }
 
@@ -224,19 +248,27 @@ function optionsOf(
   tool: string,
   read: ReadArguments,
   { order, root }: { order: number; root: string | undefined },
+  mostBytes: number,
 ): CallOptions | null {
   const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
   if (tool !== call.name) options.name = call.name
   if (read.raw !== null) options.raw = read.raw
   if (!read.ok) options.unreadable = read.problem
   if (call.idempotencyKey !== undefined) options.callId = call.id
-  if (call.meta !== undefined) options.meta = JSON.parse(JSON.stringify(call.meta)) as Json // refused before anything starts
+  if (call.meta !== undefined) options.meta = metaOf(call.meta, mostBytes)
   if (call.timeout !== undefined) options.timeout = inMs(clockValues(call.timeout))
   if (call.deadline !== undefined) options.deadline = Number(call.deadline)
   if (order !== 0) options.order = order
   if (root !== undefined) options.root = root
   for (const _ in options) return options
   return null
+}
+
+/** As it goes on record. What cannot is refused before anything starts. */
+function metaOf(meta: Json, most: number): Json {
+  const text = JSON.stringify(meta)
+  if (!fits(text, most)) throw new PawlError('call_invalid', `Its meta has ${bytesIn(text)} bytes; at most ${most} are kept.`)
+  return JSON.parse(text) as Json
 }
 
 const inMs = (clocks: Clocks): Record<string, number> =>

@@ -1,8 +1,9 @@
 // The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
 
-import type { Engine } from '../engine/engine.ts'
+import type { Asked, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'
+import { readOutputName } from './read-output.ts'
 
 export interface How {
   /** What stands when it begins. */
@@ -16,13 +17,27 @@ export interface How {
 
 export type Why = { reason: string; by: string | null }
 
+/** A reason is told in an event and stands in the outcome. */
+export const cut = (why: Why, most: number): Why => ({ ...why, reason: why.reason.slice(0, most).toWellFormed() })
+
+interface BatchHost {
+  readonly engine: Engine
+  /** In characters. */
+  readonly longestReason: number
+  over(): void
+}
+
 export class Batch {
   readonly how: How
   readonly calls: readonly CallAsk[]
+  readonly asks: readonly Asked[]
+  /** Whether its model can read on in a result that was shown shortened. */
+  readonly reads: boolean
   readonly outcomes: Promise<CallOutcome[]>
   stopped: Why | null = null
-  readonly #engine: Engine
-  readonly #whenOver: () => void
+  /** Hears of each outcome. */
+  onDone: (() => void) | null = null
+  readonly #host: BatchHost
   readonly #gathered: CallOutcome[]
   #missing: number
   #resolve!: (outcomes: CallOutcome[]) => void
@@ -30,16 +45,16 @@ export class Batch {
   readonly #running = new Set<string>()
   readonly #aborted = (): void => {
     const reason: unknown = this.how.signal?.reason
-    const why =
-      typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : { reason: 'The batch was cancelled', by: null }
-    this.stop(why)
+    const given = typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : null
+    this.stop(typeof given?.reason === 'string' ? given : { reason: 'The batch was cancelled', by: null })
   }
 
-  constructor(how: How, calls: readonly CallAsk[], engine: Engine, over: () => void) {
+  constructor(how: How, calls: readonly CallAsk[], asks: readonly Asked[], host: BatchHost) {
     this.how = how
     this.calls = calls
-    this.#engine = engine
-    this.#whenOver = over
+    this.asks = asks
+    this.#host = host
+    this.reads = how.tools.find(readOutputName)?.internal === false
     this.#missing = calls.length
     this.#gathered = Array.from({ length: calls.length })
     this.outcomes = new Promise((resolve, reject) => {
@@ -62,13 +77,23 @@ export class Batch {
 
   stop(why: Why): void {
     if (this.stopped) return
-    this.stopped = why
-    for (const uid of this.#running) this.#cancel(uid, why)
+    this.stopped = cut(why, this.#host.longestReason)
+    for (const uid of this.#running) this.#cancel(uid, this.stopped)
+  }
+
+  get missing(): number {
+    return this.#missing
+  }
+
+  /** Undefined while the call is open. */
+  outcomeOf(order: number): CallOutcome | undefined {
+    return this.#gathered[order]
   }
 
   done(order: number, outcome: CallOutcome): void {
     this.#gathered[order] = outcome
     if (--this.#missing === 0) this.#finish()
+    this.onDone?.()
   }
 
   failed(error: unknown): void {
@@ -82,12 +107,12 @@ export class Batch {
   }
 
   #over(): void {
-    this.#whenOver()
+    this.#host.over()
     this.how.signal?.removeEventListener('abort', this.#aborted)
   }
 
   #cancel(uid: string, why: Why): void {
     // Should the store not answer, the call's own outcome tells.
-    this.#engine.cancel(uid, why).catch(() => {})
+    this.#host.engine.cancel(uid, why).catch(() => {})
   }
 }

@@ -3,11 +3,14 @@
 import type { Feed, ReadFeed } from '../feed/feed.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Ids } from '../kernel/id.ts'
+import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsk, isName, longestName, type OpenCall, type Until } from './ask.ts'
 import type { Batches } from './batch.ts'
+import type { Calls } from './calls.ts'
+import type { Records } from './records.ts'
 
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
@@ -16,7 +19,12 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** `stop`: the first failure cancels what runs and does not start the rest. Default: the batch goes on. */
   readonly onFailure?: 'continue' | 'stop'
+  /** `settled`, the default: returns when all calls are. */
+  readonly until?: 'settled'
 }
+
+/** Returns when all calls are settled or wait for the outside (`waiting`), or after so long. */
+export type RunUntil = Omit<RunOptions, 'until'> & { readonly until: Until }
 
 export interface CallHandle<T> {
   readonly id: string
@@ -34,6 +42,8 @@ export interface Session {
   loadTools(): Promise<readonly Tool[]>
   /** Starts the calls now, in order; resolves with one outcome each, in that order. Asked again, it joins. */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+  /** May return early; calls that are open then go on, and the same batch asked again joins them. */
+  run(calls: readonly CallAsk[], options: RunUntil): Promise<(CallOutcome | OpenCall)[]>
   /** One call, typed by its tool. */
   call<Ask, Output>(
     tool: Tool<Ask, Output>,
@@ -44,6 +54,12 @@ export interface Session {
   cancel(reason?: string, by?: string): Promise<number>
   /** The facts of this session: those on record after the cursor, then the new ones as they come. */
   readonly events: ReadFeed
+  /** The calls of this session as they are on record. */
+  readonly calls: Calls
+  /** Whole results, where the model was shown a part. */
+  readonly outputs: Outputs
+  /** The bytes behind attachments of this tenant. */
+  readonly attachments: Pick<Attachments, 'read'>
 }
 
 export interface SessionOptions {
@@ -59,6 +75,7 @@ export interface SessionOptions {
 export interface SessionHost {
   readonly batches: Batches
   readonly feed: Feed
+  readonly records: Records
   readonly ids: Ids
   readonly registry: Registry
 }
@@ -91,10 +108,12 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return set.tools
     },
-    async run(calls, { batch = '', signal, onFailure = 'continue' } = {}) {
+    run: (async (calls: readonly CallAsk[], { batch = '', signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
       for (const call of calls) checkAsk(call)
-      return host.batches.run(place, calls, { tools: standing(), batch, onFailure, ...(signal ? { signal } : {}) })
-    },
+      const how = { tools: standing(), batch, onFailure, ...(signal ? { signal } : {}) }
+      if (until === 'settled') return host.batches.run(place, calls, how)
+      return host.records.until(() => host.batches.start(place, calls, how), until)
+    }) as Session['run'],
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
       const { id: given, batch = '', ...rest } = how
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
@@ -120,5 +139,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
+    calls: host.records.calls({ tenant, session: id }),
+    outputs: host.records.outputs({ tenant, session: id }),
+    attachments: host.records.attachments({ tenant }),
   }
 }

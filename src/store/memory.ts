@@ -120,6 +120,13 @@ export function memoryStore(options: { clock: Clock }): Store {
     write: (change, heard, how) => group.write(change, heard, how),
     callAt: (position) => recordOf(positions.get(position)),
     call: (uid) => recordOf(calls.get(uid)),
+    callsOf: ({ tenant, session }, { after, limit }) =>
+      positions
+        .within(tenant, session)
+        .filter(({ inserted }) => inserted.uid > after)
+        .toSorted((a, b) => (a.inserted.uid < b.inserted.uid ? -1 : 1))
+        .slice(0, limit)
+        .map((row) => recordOf(row) as CallRecord),
     steps: (call) => [...(steps.get(call)?.values() ?? [])],
     waitsOf: (call) => (waitsOf.get(call) ?? []).map((id) => waits.get(id) as WaitRecord),
     wait: (id) => waits.get(id),

@@ -58,6 +58,11 @@ export interface EventQuery {
   readonly of?: { readonly tenant: string; readonly session: string }
 }
 
+export interface CallPage {
+  readonly after: string
+  readonly limit: number
+}
+
 /** A hint that something changed; never the truth, always followed by a read. */
 export interface Hint {
   /** The change may have made a call claimable or answered a wait. */
@@ -79,6 +84,8 @@ export interface Store {
 
   callAt(position: CallPosition): Soon<CallRecord | undefined>
   call(uid: string): Soon<CallRecord | undefined>
+  /** The calls of a session whose uid comes after this one ('' for all), in the order of their uids. Costs no more for other sessions. */
+  callsOf(of: { readonly tenant: string; readonly session: string }, page: CallPage): Soon<CallRecord[]>
   /** All steps of a call, in one read. */
   steps(call: string): Soon<StepRecord[]>
   waitsOf(call: string): Soon<WaitRecord[]>

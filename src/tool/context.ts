@@ -57,6 +57,21 @@ export interface Attachments {
   read(attachment: Attachment): Promise<Uint8Array>
 }
 
+/** A part of the whole text of a result. Offsets count UTF-8 bytes. */
+export interface OutputPage {
+  readonly text: string
+  /** Where the page begins: the offset asked for, or the start of the character it points into. */
+  readonly offset: number
+  /** Where to read on; null at the end. */
+  readonly nextOffset: number | null
+  readonly totalBytes: number
+}
+
+export interface Outputs {
+  /** Of a settled call of this session, by the handle that a shortened view names. Without a limit: as much as a model reads at once. */
+  read(handle: string, where?: { readonly offset?: number; readonly limit?: number }): Promise<OutputPage>
+}
+
 export interface ToolContext {
   readonly tenant: string
   readonly session: string
@@ -96,6 +111,8 @@ export interface ToolContext {
   output(text: string, stream?: string): void
   readonly log: Logger
   readonly attachments: Attachments
+  /** The whole of what other calls gave, where the model was shown a part. */
+  readonly outputs: Outputs
 }
 
 export interface Progress {

@@ -1,6 +1,7 @@
 // What may answer a wait, and what an answer means for the call (WAIT-2, WAIT-6: falsy values are values).
 
 import { failure, type Outcome } from '../kernel/outcome.ts'
+import { bytesIn, fits } from '../kernel/sizes.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { Resolution } from '../journal/call-state.ts'
 
@@ -10,10 +11,14 @@ export type Answer =
   | { readonly failure: { readonly code: string; readonly message: string } }
   | { readonly cancelled: string }
 
-/** Checks an answer from outside: exactly one kind, of the right shape. Values are escaped by encode(), never decoded. */
-export function checkedAnswer(answer: unknown): Resolution | { readonly problems: readonly string[] } {
+/** Checks an answer from outside: exactly one kind, of the right shape and size. Values are escaped by encode(), never decoded. */
+export function checkedAnswer(answer: unknown, mostBytes: number): Resolution | { readonly problems: readonly string[] } {
   const how = 'Send { value }, { failure: { code, message } } or { cancelled: reason }'
   const wrong = (why: string): { problems: string[] } => ({ problems: [`${why}. ${how}; the wait is still open.`] })
+  const within = (resolution: Resolution): Resolution | { problems: string[] } => {
+    const text = encode(resolution)
+    return fits(text, mostBytes) ? resolution : wrong(`The answer has ${bytesIn(text)} bytes; at most ${mostBytes} are taken`)
+  }
   if (typeof answer !== 'object' || answer === null) return wrong('Something else came')
   const given = answer as Record<string, unknown>
   const kinds = ['value', 'failure', 'cancelled'].filter((kind) => Object.hasOwn(given, kind))
@@ -21,20 +26,19 @@ export function checkedAnswer(answer: unknown): Resolution | { readonly problems
   if (kinds[0] === 'value') {
     const { value = null } = given
     try {
-      encode(value)
+      return within({ value })
     } catch (error) {
       return wrong(`The value cannot be recorded: ${(error as Error).message}`)
     }
-    return { value }
   }
   if (kinds[0] === 'cancelled') {
-    return typeof given.cancelled === 'string' ? { cancelled: given.cancelled } : wrong('cancelled must be the reason, a string')
+    return typeof given.cancelled === 'string' ? within({ cancelled: given.cancelled }) : wrong('cancelled must be the reason, a string')
   }
   const { code, message } = (given.failure ?? {}) as Record<string, unknown>
   if (typeof code !== 'string' || code === '' || typeof message !== 'string') {
     return wrong('failure must be { code, message }, two strings')
   }
-  return { failure: { code, message } }
+  return within({ failure: { code, message } })
 }
 
 export const encodeResolution = (resolution: Resolution): string => encode(resolution)

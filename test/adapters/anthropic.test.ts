@@ -101,7 +101,7 @@ test('TOOL-8: definitions come from the session or from a list', async () => {
 
 test('VAL-5: images and PDFs are native blocks where their bytes can be had, everything else is named; errors hold only text', async () => {
   const { tools } = shop()
-  const { session } = await watched(tools)
+  const { session, runtime } = await watched(tools)
   const asked = message([use('a', 'draw', {}), use('b', 'broke', {})])
   const data = Buffer.from(png).toString('base64')
   const [drawn, broke] = await runAnthropic(session, asked, { attachments: readFiles })
@@ -120,7 +120,7 @@ test('VAL-5: images and PDFs are native blocks where their bytes can be had, eve
     expect(named?.content?.every(({ type }) => type === 'text')).toBe(true)
     expect(JSON.stringify(named)).not.toContain(data)
   }
-  expect((await runAnthropic({ ...session, attachments: readFiles }, asked))[0]).toEqual(drawn)
+  expect((await runAnthropic(runtime.session('s'), asked))[0]).toEqual(drawn)
 })
 
 test('VAL-5: a file larger than providers take is named, and never read', async () => {

@@ -155,7 +155,7 @@ test('TOOL-8: definitions come from the session or from a list, and strict answe
 
 test('VAL-5: images and PDFs are native parts of a response, other files and chat name them, and base64 is in no text', async () => {
   const { tools } = shop()
-  const { session } = await watched(tools)
+  const { session, runtime } = await watched(tools)
   const response = { id: 'r', output: [itemCall('a', 'draw', ''), itemCall('b', 'quiet', ''), itemCall('c', 'broke', '')] }
   const base64 = Buffer.from(png).toString('base64')
   const [drawn, quiet] = await runOpenAI(session, response, { attachments: readFiles })
@@ -179,5 +179,5 @@ test('VAL-5: images and PDFs are native parts of a response, other files and cha
   expect((await runOpenAI(session, response))[0]?.output).toMatch(named)
   const outcomes = await session.run([{ id: 'a', name: 'draw' }], { batch: 'chat' })
   expect((await openaiResults(outcomes, { api: 'chat' }))[0]?.content).toMatch(named)
-  expect((await runOpenAI({ ...session, attachments: readFiles }, response))[0]?.output).toHaveLength(7)
+  expect((await runOpenAI(runtime.session('s'), response))[0]?.output).toHaveLength(7)
 })

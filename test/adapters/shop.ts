@@ -74,7 +74,7 @@ export async function watched(tools: readonly Tool[], store = 'memory:', id = 's
       asked.push({ batch: options.batch, calls, signal: options.signal })
       return session.run(calls, options)
     },
-  } satisfies Partial<Session> & { tools: readonly Tool[] }
+  } satisfies Pick<Session, 'id' | 'tenant' | 'tools'> & { run: unknown }
   return { session: watching, asked, runtime }
 }
 

@@ -1,6 +1,6 @@
 // CALL-8: project hooks change what the model reads of an outcome, and nothing else.
 
-import { fail, type Hook, type ModelPart, type Tool, tool } from 'pawl'
+import { fail, type Hook, type ModelPart, readOutputTool, type Tool, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -154,8 +154,28 @@ onEachStore('project hooks', (bench) => {
     })
     expect(textIn(json?.parts)).not.toContain(card)
     // A hook that has nothing to say leaves the usual view, with the way to read on.
-    const [plain] = await ask([says('d', long)], [hook('silent', () => undefined)], { output })
-    expect(textIn(plain?.parts)).toContain('read_output')
+    const [plain] = await ask([says('d', long), readOutputTool()], [hook('silent', () => undefined)], { output })
+    expect(textIn(plain?.parts)).toContain('read_output {"handle":')
+  })
+
+  test('CALL-8 VAL-7: pages that read_output gives are read through the hooks too; the program reads the whole', async () => {
+    const seen: unknown[] = []
+    const long = `${'word '.repeat(400)}${card}${' word'.repeat(4_000)}`
+    const watch = hook('watch', ({ tool: name, callId }: { tool: string; callId: string }) => void seen.push([callId, name]))
+    const runtime = await bench.open([says('a', long), readOutputTool()], { hooks: [redact, watch], output: { bytes: 4_096 } })
+    const session = runtime.session('s')
+    const [shown] = await session.run([{ id: 'a', name: 'a' }])
+    expect(textIn(shown?.parts)).not.toContain('handle')
+    const handle = (await session.calls.get('a'))?.uid as string // a model was not told of it
+    const [page] = await session.run([{ id: 'b', name: 'read_output', input: { handle } }])
+    expect(page).toMatchObject({ status: 'success', value: expect.stringContaining(card) })
+    expect(textIn(page?.parts)).toContain('[card]')
+    expect(textIn(page?.parts)).not.toContain(card)
+    expect(seen).toEqual([
+      ['a', 'a'],
+      ['b', 'read_output'],
+    ])
+    expect((await session.outputs.read(handle, { offset: 2_000, limit: 16 })).text).toBe(card)
   })
 
   test('CALL-8 VAL-5: attachments keep their place, may be left out, and follow a text that had to be shortened', async () => {
@@ -204,12 +224,13 @@ describe('the cost of project hooks', () => {
   const host = { budget: defaultBudget, clock: manualClock(), logger: { debug() {}, info() {}, warn() {}, error() {} } }
 
   test('CALL-8: without one, what the model reads is there at once, without a promise and without asking for facts', () => {
+    const given = { outcome: { status: 'success', value: 'x' } } as const
     const asks = (): never => {
       throw new Error('asked')
     }
     for (const hooks of [[], [{ name: 'other', before: () => undefined, after: () => undefined }]]) {
-      expect(showing({ ...host, hooks })({ status: 'success', value: 'x' }, 'uid', asks)).toEqual([text('x')])
+      expect(showing({ ...host, hooks })(given, 'uid', true, asks)).toEqual([text('x')])
     }
-    expect(showing({ ...host, hooks: [redact] })({ status: 'success', value: 'x' }, 'uid', () => facts)).toBeInstanceOf(Promise)
+    expect(showing({ ...host, hooks: [redact] })(given, 'uid', true, () => facts)).toBeInstanceOf(Promise)
   })
 })

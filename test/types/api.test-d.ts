@@ -1,6 +1,6 @@
 // Types flow from schemas into bodies, and from bodies into outcomes.
 
-import { createRuntime, type Json, tool } from 'pawl'
+import { type CallOutcome, createRuntime, type Json, type OpenCall, tool } from 'pawl'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { type } from 'arktype'
@@ -67,4 +67,12 @@ test('a caller passes what the schema takes in', () => {
   void session.call(dated, { on: '2026-01-01' })
   // @ts-expect-error the input of `on` is a string, not a Date
   void session.call(dated, { order: 'A1', on: new Date() })
+})
+
+test('a run that may return early says so, and one that may not does not', async () => {
+  expectTypeOf(session.run([])).resolves.toEqualTypeOf<CallOutcome[]>()
+  expectTypeOf(session.run([], { batch: 'm' })).resolves.toEqualTypeOf<CallOutcome[]>()
+  expectTypeOf(session.run([], { until: 'settled' })).resolves.toEqualTypeOf<CallOutcome[]>()
+  expectTypeOf(session.run([], { until: 'waiting' })).resolves.toEqualTypeOf<(CallOutcome | OpenCall)[]>()
+  expectTypeOf(session.run([], { until: 500 })).resolves.toEqualTypeOf<(CallOutcome | OpenCall)[]>()
 })

@@ -1,11 +1,12 @@
 // What this adapter knows of `ai` 7: the few fields it touches, as structure. Nothing of the SDK is imported, at run time or for types;
 // test/types/adapters.test-d.ts holds these shapes to the installed one.
 
-import type { JsonSchema, Session, Tool } from '../../index.ts'
+import type { CallAsk, CallOutcome, JsonSchema, RunOptions, Session, Tool } from '../../index.ts'
 import type { AttachmentReader } from '../../tool/convert.ts'
 
 /** What the adapter uses of a session. */
-export type AiSession = Pick<Session, 'id' | 'tenant' | 'run'> & {
+export type AiSession = Pick<Session, 'id' | 'tenant'> & {
+  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
   readonly tools?: readonly Tool[]
   readonly attachments?: AttachmentReader
 }

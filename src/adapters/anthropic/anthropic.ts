@@ -1,7 +1,7 @@
 // pawl/anthropic: tools out, calls in, results out, for the Messages API. The SDK is not needed at run time: the shapes here are the few
 // fields that matter of its types, and test/types/adapters.test-d.ts holds them to it.
 
-import { type CallAsk, type CallOutcome, type ModelPart, PawlError, type Session, type Tool } from '../../index.ts'
+import { type CallAsk, type CallOutcome, type ModelPart, PawlError, type RunOptions, type Tool } from '../../index.ts'
 import {
   attachmentBytes,
   type AttachmentReader,
@@ -16,7 +16,11 @@ export { fromAnthropic, toAnthropic } from '../../tool/convert.ts'
 export type { AnthropicTool, AttachmentReader, ToolTerms } from '../../tool/convert.ts'
 
 /** What the adapter uses of a session. */
-export type AnthropicSession = Pick<Session, 'run'> & { readonly tools?: readonly Tool[]; readonly attachments?: AttachmentReader }
+export interface AnthropicSession {
+  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+  readonly tools?: readonly Tool[]
+  readonly attachments?: AttachmentReader
+}
 
 /** A message of the API, or one the host kept without its id. */
 export interface AnthropicMessage {

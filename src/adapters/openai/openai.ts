@@ -8,7 +8,7 @@ import {
   type Json,
   type ModelPart,
   PawlError,
-  type Session,
+  type RunOptions,
   type Tool,
 } from '../../index.ts'
 import {
@@ -28,7 +28,11 @@ export { fromOpenAI } from '../../tool/convert.ts'
 export type { AttachmentReader, OpenAIApi, OpenAIChatTool, OpenAIResponsesTool, OpenAITool, ToolTerms } from '../../tool/convert.ts'
 
 /** What the adapter uses of a session. */
-export type OpenAISession = Pick<Session, 'run'> & { readonly tools?: readonly Tool[]; readonly attachments?: AttachmentReader }
+export interface OpenAISession {
+  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+  readonly tools?: readonly Tool[]
+  readonly attachments?: AttachmentReader
+}
 
 export interface OpenAIChatMessage {
   readonly tool_calls?: readonly { readonly type?: string; readonly id?: string }[] | null

@@ -4,6 +4,7 @@
 import { PawlError } from '../../kernel/errors.ts'
 import { type CallProgress, type CallRecord, checkMove, progressOf } from '../../journal/call-state.ts'
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
+import { accountedFor } from '../../journal/times.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
 import type { Stop } from '../engine.ts'
 import type { Host } from './host.ts'
@@ -57,6 +58,11 @@ export class HeldCall {
   move(to: CallProgress): void {
     checkMove(this.progress.state, to.state)
     this.progress = to
+  }
+
+  /** Where the time went until now goes on record with what is written next. */
+  account(at: number, waited: number): void {
+    this.progress = { ...this.progress, terms: accountedFor(this.request.createdAt, this.progress, at, waited) }
   }
 
   update(release = false): NonNullable<Change['updateCall']> {

@@ -22,6 +22,7 @@ import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
 import { HeldCall } from './held.ts'
 import type { Host } from './host.ts'
+import { Waiting } from './waiting.ts'
 
 const noOptions: CallOptions = {}
 const retryKey = /^retry:\d+$/
@@ -45,8 +46,8 @@ export class LocalInvocation implements Invocation {
   #steps: Map<string, StepRecord> | null
   #waits: Map<string, WaitRecord> | null
   retries: number
-  /** How many waits and sleeps the body is in, and how many steps run. */
-  #waiting = 0
+  /** The waits and sleeps of the body, and how many steps run. */
+  #waiting: Waiting | null = null
   #running = 0
   /** The last write of this execution, the one that lets go of the call. */
   #letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
@@ -85,7 +86,7 @@ export class LocalInvocation implements Invocation {
   }
   /** Nothing but waits and sleeps is under way: the body may be let go and taken up again elsewhere. */
   get idle(): boolean {
-    return this.#waiting > 0 && this.#running === 0
+    return this.#waiting !== null && this.#waiting.open && this.#running === 0
   }
 
   /** Puts a new call on record; rides with whatever its pipeline writes next. */
@@ -108,6 +109,7 @@ export class LocalInvocation implements Invocation {
   begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>> {
     const { held } = this
     const at = this.#host.clock.now()
+    if (held.progress.state === 'running') this.#account(at)
     const { args, terms, wait, outcome, settledAt } = held.progress
     const attempt = held.progress.attempt + 1
     held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt })
@@ -184,13 +186,13 @@ export class LocalInvocation implements Invocation {
     return this.#shown(record)
   }
 
-  answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
-    return this.#idly(() => this.#host.waiters.answer(wait.id, signal))
+  async answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
+    return this.#idly.asked(() => this.#host.waiters.answer(wait.id, signal))
   }
 
   async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {
     const until = await this.#instant(key, ms)
-    await this.#idly(() => this.#host.timers.sleep(until, signal))
+    await this.#idly.asked(() => this.#host.timers.sleep(until, signal))
   }
 
   async now(key: string): Promise<number> {
@@ -202,6 +204,7 @@ export class LocalInvocation implements Invocation {
     const at = this.#host.clock.now()
     const until = at + delayMs
     this.retries++
+    this.#account(at)
     held.move({ ...held.progress, state: 'queued' })
     const step = this.#step(`retry:${this.retries}`, 'done', String(until), this.retries)
     this.#keep(step)
@@ -219,7 +222,7 @@ export class LocalInvocation implements Invocation {
     const abort = new AbortController()
     const forget = this.onStop((why) => abort.abort(why))
     try {
-      await this.#idly(() => this.#host.timers.sleep(until, abort.signal))
+      await this.#idly.until(() => this.#host.timers.sleep(until, abort.signal))
     } catch (error) {
       if (!this.stopped) throw error
     } finally {
@@ -230,10 +233,9 @@ export class LocalInvocation implements Invocation {
 
   async late(attempt: number, end: StepEnd): Promise<void> {
     const { uid, fence } = this.request
-    const at = this.#host.clock.now()
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const step = this.#step(`late:${attempt}`, state, value, this.retries + 1)
-    const event = this.held.event('call.late', at, { attempt, status: state === 'done' ? 'success' : 'failure' })
+    const event = this.held.event('call.late', step.at, { attempt, status: state === 'done' ? 'success' : 'failure' })
     await this.#host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
   }
 
@@ -256,6 +258,7 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     held.check()
     const at = this.#host.clock.now()
+    if (this.#waiting !== null && this.#waiting.ms > 0) this.#account(at)
     const { args, terms, attempt, startedAt, wait } = held.progress
     held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
     const change = held.moved(held.event('call.settled', at, { status, attempts: attempt }), true)
@@ -273,6 +276,7 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     held.check()
     checkMove(held.progress.state, 'parked')
+    this.#account(this.#host.clock.now())
     const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
     const change = held.held({
       updateCall: { uid: this.request.uid, progress, release: true },
@@ -321,13 +325,15 @@ export class LocalInvocation implements Invocation {
     return { id: record.id, name: record.name, key: this.#keyOf(record.name, record.salt), deadline: record.deadline }
   }
 
-  async #idly<T>(wait: () => Promise<T>): Promise<T> {
+  /** With the write that follows: where the time went until now. */
+  #account(at: number): void {
+    this.held.account(at, this.#waiting?.taken() ?? 0)
+  }
+
+  /** Only while the call is ours. */
+  get #idly(): Waiting {
     this.held.check()
-    this.#waiting++
-    try {
-      return await wait()
-    } finally {
-      this.#waiting--
-    }
+    this.#waiting ??= new Waiting(this.#host.clock)
+    return this.#waiting
   }
 }

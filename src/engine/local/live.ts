@@ -1,7 +1,7 @@
 // A call somebody here runs or waits for.
 
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
-import type { Settled } from '../engine.ts'
+import type { Asked, Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 
 export class Live {
@@ -46,5 +46,29 @@ export class Live {
   reject(why: unknown): void {
     this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
     this.#reject(why)
+  }
+}
+
+/** A call that nobody has asked for before, as it goes on record. */
+export function newRecord({ position, principal, tool, input, hash, options }: Asked, uid: string, owner: string, at: number): CallRecord {
+  return {
+    uid,
+    position,
+    principal,
+    tool,
+    input,
+    hash,
+    options: options && JSON.stringify(options),
+    createdAt: at,
+    state: 'received',
+    args: null,
+    terms: null,
+    attempt: 0,
+    startedAt: null,
+    wait: null,
+    outcome: null,
+    settledAt: null,
+    fence: 1,
+    owner,
   }
 }

@@ -8,6 +8,7 @@ import type { Clock } from '../../kernel/time.ts'
 import { decode, encode } from '../../kernel/value.ts'
 import type { CallRecord, Resolution } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
+import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -15,7 +16,7 @@ import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, ToSettle, Wa
 import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
-import { Live } from './live.ts'
+import { Live, newRecord } from './live.ts'
 import { Lease } from './lease.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
@@ -162,29 +163,9 @@ export class LocalEngine implements Engine {
 
   #begin(asked: Asked): Live {
     const { ids, clock, lease } = this.#host
-    const { position, principal, tool, input, hash, options } = asked
-    const record: CallRecord = {
-      uid: ids.next(),
-      position,
-      principal,
-      tool,
-      input,
-      hash,
-      options: options && JSON.stringify(options),
-      createdAt: clock.now(),
-      state: 'received',
-      args: null,
-      terms: null,
-      attempt: 0,
-      startedAt: null,
-      wait: null,
-      outcome: null,
-      settledAt: null,
-      fence: 1,
-      owner: lease.worker,
-    }
+    const record = newRecord(asked, ids.next(), lease.worker, clock.now())
     const live = this.#newLive(record)
-    const invocation = new LocalInvocation(this.#host, record, { options })
+    const invocation = new LocalInvocation(this.#host, record, { options: asked.options })
     invocation.insert()
     this.#run(live, invocation)
     return live
@@ -201,7 +182,7 @@ export class LocalEngine implements Engine {
   /** Waits for a call that is on record. */
   #watch(record: CallRecord): Live {
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
-    if (record.state === 'settled') this.#ended(live, record, record.attempt, record.outcome as string)
+    if (record.state === 'settled') this.#ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
     return live
   }
 
@@ -209,11 +190,11 @@ export class LocalEngine implements Engine {
     if (this.#byUid.delete(live.uid) && this.#byUid.size === 0) this.#release()
   }
 
-  #ended(live: Live, request: CallRecord, attempts: number, text: string): void {
+  #ended(live: Live, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
     live.release()
     this.#forget(live)
     if (this.#live.get(live.position) === live) this.#live.delete(live.position)
-    live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text })
+    live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text, times })
   }
 
   /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
@@ -230,7 +211,8 @@ export class LocalEngine implements Engine {
     const [status, text] = this.#recorded(driven, invocation)
     try {
       invocation.settle(status, text, (written) => {
-        if (written) this.#ended(live, invocation.request, invocation.attempt, text)
+        const { request, attempt, held } = invocation
+        if (written) this.#ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
       })
     } catch (error) {
@@ -287,7 +269,7 @@ export class LocalEngine implements Engine {
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
     if (record.hash !== live.hash) {
       const message = `Another call with id '${live.position.id}' was recorded first`
-      return this.#ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })))
+      return this.#ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
     }
     if (record.uid === live.uid) return void this.#watch(record)
     this.#forget(live)

@@ -15,6 +15,8 @@ type Needs = readonly number[]
 type Row = Record<string, unknown>
 
 export interface Plan {
+  /** How many of the changes are in it. */
+  readonly taken: number
   /** What write_group takes, in its order; null where there is nothing. */
   readonly values: readonly (string | null)[]
   /** The answers, once the database has said which guards are false. */
@@ -38,7 +40,10 @@ interface End {
 
 export function planOf(changes: readonly Change[]): Plan {
   const plan = new Planner()
-  for (const change of changes) plan.add(change)
+  for (const change of changes) {
+    plan.add(change)
+    if (plan.full) break
+  }
   return plan
 }
 
@@ -61,6 +66,12 @@ class Planner implements Plan {
   readonly #settled = new Set<string>()
   readonly #ends: End[] = []
   #n = 0
+  /** What the last change did depends on more than can be told here: the next one needs to see it. */
+  full = false
+
+  get taken(): number {
+    return this.#ends.length
+  }
 
   add(change: Change): void {
     const end = this.#endOf(change.guards)
@@ -185,10 +196,10 @@ class Planner implements Plan {
     }
     if (progress.state !== 'settled') return
     if (own) own.settled = true
-    for (const index of needs) {
-      const { kind, k, f } = this.#guards[index] as { kind: string; k: string; f: number }
-      if ((kind === 'holds' || kind === 'held') && k === nameIn(uid)) this.#settled.add(`${f} ${uid}`)
-    }
+    const [index] = needs
+    const { kind, k, f } = (index === undefined ? {} : this.#guards[index]) as { kind?: string; k?: string; f?: number }
+    if (own ? own.apart : needs.length !== 1 || kind !== 'holds' || k !== nameIn(uid)) this.full = true
+    else this.#settled.add(`${f} ${uid}`)
   }
 }
 

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../../kernel/time.ts'
 import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
 import { Listener } from './listener.ts'
-import { planOf } from './plan.ts'
+import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, nameIn, nameOut, placeOf, stepOf, waitOf } from './rows.ts'
 import { migrate } from './schema.ts'
 
@@ -57,8 +57,7 @@ export async function postgresStore({
 
   const self = randomUUID()
   const channel = `pawl_${schema}`
-  const writeOnce = async (changes: Parameters<Write>[0]): Promise<Written[]> => {
-    const plan = planOf(changes)
+  const send = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
       text: 'SELECT * FROM write_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
@@ -68,17 +67,21 @@ export async function postgresStore({
     listener.own(raised)
     return plan.answers(bad)
   }
-  /** Should a change break the group by its own fault, each is tried alone. Any other failure may have been a commit: not tried again. */
+  /** Should a change break its group by its own fault, each is tried alone. Any other failure may have been a commit: not tried again. */
   const write: Write = async (changes) => {
-    try {
-      return await writeOnce(changes)
-    } catch (failed) {
-      if (!isOwnFault(failed)) throw failed
-      if (changes.length === 1) return [{ failed }]
-      const alone: Written[] = []
-      for (const change of changes) alone.push(...(await write([change])))
-      return alone
+    const answers: Written[] = []
+    while (answers.length < changes.length) {
+      const rest = changes.slice(answers.length)
+      const plan = planOf(rest)
+      try {
+        answers.push(...(await send(plan)))
+      } catch (failed) {
+        if (!isOwnFault(failed)) throw failed
+        if (plan.taken === 1) answers.push({ failed })
+        else for (const change of rest.slice(0, plan.taken)) answers.push(...(await write([change])))
+      }
     }
+    return answers
   }
   const group = new GroupCommit(clock, write)
   const listener = await Listener.open({
@@ -105,6 +108,12 @@ export async function postgresStore({
     write: (change, heard, how) => group.write(change, heard, how),
     callAt: (position) => one(callOf, `SELECT * FROM calls WHERE place = decode($1, 'hex')`, [placeOf(position)]),
     call: (uid) => one(callOf, 'SELECT * FROM calls WHERE uid = $1', [nameIn(uid)]),
+    callsOf: ({ tenant, session }, { after, limit }) =>
+      all(callOf, `SELECT * FROM calls WHERE scope = decode($1, 'hex') AND uid > $2 ORDER BY uid LIMIT $3`, [
+        digest(tenant, session),
+        nameIn(after),
+        limit,
+      ]),
     steps: (call) => all(stepOf, 'SELECT * FROM steps WHERE call = $1', [nameIn(call)]),
     waitsOf: (call) => all(waitOf, 'SELECT * FROM waits WHERE call = $1', [nameIn(call)]),
     wait: (id) => one(waitOf, 'SELECT * FROM waits WHERE id = $1', [nameIn(id)]),

@@ -54,5 +54,5 @@ export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { pla
 
 export function eventOf({ scope: _scope, ...row }: Omit<EventRecord, 'body'> & { scope: Buffer; body: string }): EventRecord {
   const { tenant, session, call } = row
-  return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) } as EventRecord
+  return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) }
 }

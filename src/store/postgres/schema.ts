@@ -83,10 +83,10 @@ const writeGroup = `
           "createdAt" bigint, resolution text) WHERE NOT needs && bad;
     END IF;
     IF moves IS NOT NULL THEN
-      -- Of several moves of one call the last that holds is what remains.
+      -- Of several moves of one call the last that holds is what remains; let go of once is let go of.
       UPDATE calls SET state = m.state, args = m.args, terms = m.terms, attempt = m.attempt, "startedAt" = m."startedAt", wait = m.wait,
-          outcome = m.outcome, "settledAt" = m."settledAt", owner = CASE WHEN m.release THEN NULL ELSE owner END
-        FROM (SELECT DISTINCT ON (uid) * FROM json_to_recordset(moves) AS x(n integer, needs integer[], uid text, state text, args text,
+          outcome = m.outcome, "settledAt" = m."settledAt", owner = CASE WHEN m.released THEN NULL ELSE owner END
+        FROM (SELECT DISTINCT ON (uid) *, bool_or(release) OVER (PARTITION BY uid) AS released FROM json_to_recordset(moves) AS x(n integer, needs integer[], uid text, state text, args text,
           terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, release boolean)
           WHERE NOT needs && bad ORDER BY uid, n DESC) AS m WHERE calls.uid = m.uid;
     END IF;

@@ -7,6 +7,8 @@ import type { NewEvent } from '../../journal/event.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from '../../store/store.ts'
 import type { ManualClock } from '../clock.ts'
 
+export type Call = CallRecord
+
 export const longAgo = Date.UTC(2026, 0, 1)
 
 export const place = (over: Partial<CallPosition> = {}): CallPosition => ({

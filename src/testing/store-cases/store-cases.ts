@@ -11,6 +11,7 @@ import { commitCases } from './commit.ts'
 import { feedCases } from './feed.ts'
 import { guardCases } from './guard.ts'
 import { hintCases } from './hint.ts'
+import { listCases } from './list.ts'
 import { payloadCases } from './payload.ts'
 import { waitCases } from './wait.ts'
 
@@ -24,4 +25,5 @@ export const storeCases: readonly StoreCase[] = [
   ...feedCases,
   ...payloadCases,
   ...hintCases,
+  ...listCases,
 ]

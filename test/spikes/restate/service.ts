@@ -6,6 +6,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http2'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from 'pawl'
+import { sizesOf } from '../../../src/kernel/sizes.ts'
 import { systemClock } from '../../../src/kernel/time.ts'
 import { Alarms } from '../../../src/call/alarms.ts'
 import { Queue } from '../../../src/call/queue.ts'
@@ -143,7 +144,9 @@ const host = {
   hooks: [],
   policies: [],
   usage: new SessionUsage(undefined, { events: () => [], call: () => undefined }),
+  sizes: sizesOf(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
+  outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   live: quiet,
 }
 const services = [callWorkflow(host, Buffer.from(env('SPIKE_SECRET')))]

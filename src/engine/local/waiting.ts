@@ -1,0 +1,50 @@
+// The waits and sleeps a body is in, and how long it has been in them.
+
+import type { Clock } from '../../kernel/time.ts'
+
+export class Waiting {
+  readonly #clock: Clock
+  #open = 0
+  /** Of those, what the body asked for itself, and since when there has been any. */
+  #asked = 0
+  #since = 0
+  #ms = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get open(): boolean {
+    return this.#open > 0
+  }
+
+  /** Milliseconds spent in what the body asked to wait for, since they were last taken. */
+  get ms(): number {
+    return this.#ms
+  }
+
+  taken(): number {
+    const ms = this.#ms
+    this.#ms = 0
+    return ms
+  }
+
+  /** What the body asked to wait for. Several at once are the same time. */
+  async asked<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.#asked++ === 0) this.#since = this.#clock.now()
+    try {
+      return await this.until(wait)
+    } finally {
+      if (--this.#asked === 0) this.#ms += this.#clock.now() - this.#since
+    }
+  }
+
+  async until<T>(wait: () => Promise<T>): Promise<T> {
+    this.#open++
+    try {
+      return await wait()
+    } finally {
+      this.#open--
+    }
+  }
+}

@@ -1,0 +1,48 @@
+// read_output: how a model reads on in a result that was too long to be shown whole (VAL-7). An ordinary tool; where it is among the
+// tools, shortened results name it.
+
+import { PawlError } from '../kernel/errors.ts'
+import { fail } from '../kernel/outcome.ts'
+import type { OutputPage } from '../tool/context.ts'
+import type { JsonSchema } from '../tool/schema.ts'
+import { type Tool, tool } from '../tool/tool.ts'
+
+export const readOutputName = 'read_output'
+
+const input: JsonSchema = {
+  type: 'object',
+  properties: {
+    handle: { type: 'string', description: 'The handle that the shortened result names' },
+    offset: { type: 'integer', minimum: 0, description: 'The byte to read from; 0 is the beginning' },
+  },
+  required: ['handle'],
+  additionalProperties: false,
+}
+
+/** A tool for `createRuntime({ tools })`, with which a model reads the whole of a result that it was shown a part of. */
+export function readOutputTool(): Tool<{ handle: string; offset?: number }, string> {
+  return tool({
+    name: readOutputName,
+    title: 'Read a stored result',
+    description:
+      'Read on in a stored result that was too long to be shown whole. Give the handle and the offset that the shortened result names.',
+    input,
+    hints: { readOnly: true, idempotent: true },
+    async execute({ handle, offset }, ctx) {
+      const page = await ctx.outputs
+        .read(handle as string, offset === undefined ? {} : { offset: offset as number })
+        .catch((error: unknown) => {
+          if (!(error instanceof PawlError && error.code === 'output_unknown')) throw error
+          throw fail('No result is stored under this handle. Use the handle that the shortened result names.', { code: 'output_unknown' })
+        })
+      return `${page.text}${page.text === '' || page.text.endsWith('\n') ? '' : '\n'}[${placeOf(page, handle as string)}]`
+    },
+  }) as unknown as Tool<{ handle: string; offset?: number }, string>
+}
+
+function placeOf({ offset, nextOffset, totalBytes }: OutputPage, handle: string): string {
+  const range = `Bytes ${offset} to ${nextOffset ?? totalBytes} of ${totalBytes}`
+  return nextOffset === null
+    ? `${range}: the end`
+    : `${range}. Read on with ${readOutputName} ${JSON.stringify({ handle, offset: nextOffset })}`
+}

@@ -1,0 +1,79 @@
+// What is on record, for those who ask: calls, whole results by their handle, bytes of attachments. Tenant and session are checked with every
+// read, and what belongs to others looks the same as what does not exist.
+
+import { type OutputBudget, readablePage, readOutput } from '../call/fit.ts'
+import { milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Clock } from '../kernel/time.ts'
+import { decode, isAttachment } from '../kernel/value.ts'
+import type { Store } from '../store/store.ts'
+import type { Attachments, Outputs } from '../tool/context.ts'
+import type { CallOutcome, OpenCall, Until } from './ask.ts'
+import { type Calls, callsOf } from './calls.ts'
+import type { Batch } from './gather.ts'
+import { untilOpen } from './until.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+export class Records {
+  readonly #store: Store
+  readonly #budget: OutputBudget
+  readonly #clock: Clock
+
+  constructor(store: Store, budget: OutputBudget, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+    this.#budget = budget
+  }
+
+  calls(of: Scope): Calls {
+    const calls = callsOf(this.#store, of)
+    return {
+      get: (call, at) => reading(() => calls.get(call, at)),
+      list: (query) => reading(() => calls.list(query)),
+    }
+  }
+
+  /** Starts calls and returns early, with what is open as it stands on record. */
+  async until(start: () => Batch, until: Until): Promise<(CallOutcome | OpenCall)[]> {
+    if (until !== 'waiting') milliseconds(until, 'until') // refused before anything starts
+    return untilOpen(start(), until, { store: this.#store, clock: this.#clock })
+  }
+
+  outputs(of: Scope): Outputs {
+    return {
+      read: async (handle, { offset, limit } = {}) => {
+        const call = await reading(() => this.#store.call(handle))
+        const mine = call && call.position.tenant === of.tenant && call.position.session === of.session
+        if (!mine || call.outcome === null) throw new PawlError('output_unknown')
+        const outcome = decode(call.outcome) as unknown as Outcome
+        if (limit === undefined) return readablePage(outcome, offset, this.#budget)
+        return readOutput(outcome, { limit, ...(offset === undefined ? {} : { offset }) })
+      },
+    }
+  }
+
+  attachments({ tenant }: Pick<Scope, 'tenant'>): Pick<Attachments, 'read'> {
+    return {
+      read: async (attachment) => {
+        if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
+        const found = await reading(() => this.#store.attachment(tenant, attachment.ref.id))
+        if (!found) throw new PawlError('attachment_unknown')
+        return found.data
+      },
+    }
+  }
+}
+
+/** A store that was closed or lost throws what it likes; a caller hears of it in our words. */
+async function reading<T>(read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (cause) {
+    throw cause instanceof PawlError ? cause : new PawlError('store_unavailable', 'Reading failed.', { cause })
+  }
+}
