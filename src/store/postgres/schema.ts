@@ -54,7 +54,9 @@ const tables = `
  */
 const writeGroup = `
   CREATE FUNCTION write_group(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
-    channel text, writer text) RETURNS TABLE (bad integer[], raised bigint) LANGUAGE plpgsql AS $$
+    channel text, writer text) RETURNS TABLE (bad integer[], raised bigint) LANGUAGE plpgsql
+    -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
   DECLARE last bigint; told_now bigint := 0;
   BEGIN
     SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
