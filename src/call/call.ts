@@ -1,15 +1,12 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
-import type { Tool } from '../tool/tool.ts'
-import { accept, type Accepted } from './accept.ts'
+import type { Drive } from '../engine/engine.ts'
+import { accept } from './accept.ts'
 import { attempt, notStarted } from './attempt.ts'
-import { checkOutput } from './check-output.ts'
 import { tooLateAt } from './clocks.ts'
 import { enterQueue } from './enter.ts'
-import { afterHooks } from './hooks.ts'
+import { finish } from './finish.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
 import { permit } from './permit.ts'
@@ -26,14 +23,15 @@ export const callPipeline =
       const found = resolving instanceof Promise ? await resolving : resolving
       if ('settle' in found) return found
       const { tool } = found
-      const accepting = accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
+      const asking = { invocation, tool, host }
+      const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
       const accepted = accepting instanceof Promise ? await accepting : accepting
       if ('settle' in accepted) return accepted
-      if (invocation.landed) return await finish(invocation, tool, accepted, { settle: outcomeOf(invocation.landed) }, host)
-      const permitting = permit(invocation, tool, accepted.args, host) // policy; approvals will wait here (POL-2)
+      if (invocation.landed) return await finish(asking, accepted, { settle: outcomeOf(invocation.landed) })
+      const permitting = permit(asking, accepted.args) // policy; approvals will wait here (POL-2)
       const refused = permitting instanceof Promise ? await permitting : permitting
       if (refused) return refused
-      const deciding = afterInterruption(invocation, tool, accepted.args, host) // null: run it; else settled by reconcile, or unknown
+      const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
       const decided = deciding instanceof Promise ? await deciding : deciding
       if (decided) return decided
       const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
@@ -44,7 +42,7 @@ export const callPipeline =
         const { stopped } = invocation
         if (stopped) return notStarted(stopped)
         if (host.clock.now() >= lateAt) return notStarted('total')
-        const entering = enterQueue(invocation, tool, fresh.args, host) // turn in the batch, locks, limits
+        const entering = enterQueue(asking, fresh.args) // turn in the batch, locks, limits
         const entered = entering instanceof Promise ? await entering : entering
         if ('settle' in entered) return entered
         const trying = attempt(invocation, tool, fresh, entered.slot, host) // the body; gives its slot back
@@ -54,7 +52,7 @@ export const callPipeline =
           return given
         }
         const verdict = afterFailure(invocation, tool, given.settle)
-        if ('settle' in verdict) return await finish(invocation, tool, accepted, verdict.settle === given.settle ? given : verdict, host)
+        if ('settle' in verdict) return await finish(asking, accepted, verdict.settle === given.settle ? given : verdict) // after hooks, check output
         if (host.clock.now() + verdict.again >= lateAt) return notStarted('total')
         await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
       }
@@ -62,10 +60,3 @@ export const callPipeline =
       host.queue.through(request.position, options.order ?? 0)
     }
   }
-
-/** After hooks, check output. The engine settles it, once; show.ts shows it to the model; the feed tells. */
-function finish(invocation: Invocation, tool: Tool, accepted: Accepted, given: ToSettle, host: CallHost): Soon<ToSettle> {
-  const hooked = afterHooks(invocation, tool, accepted, given.settle, host)
-  if (hooked instanceof Promise) return hooked.then((outcome) => checkOutput(invocation, tool, { settle: outcome }, host))
-  return checkOutput(invocation, tool, given, host)
-}

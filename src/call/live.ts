@@ -23,7 +23,7 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   let over = false
 
   const tell = (): void => {
-    if (progress) host.live(invocation.request, 'call.progress', { ...progress })
+    if (progress) host.live(invocation.request, 'call.progress', progress)
     progress = null
     for (const chunk of output) host.live(invocation.request, 'call.output', chunk)
     output = []
@@ -39,11 +39,15 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   }
   return {
     progress(next) {
-      progress = next
+      try {
+        progress = { ...next } // as it is now: the body may go on to use the object
+      } catch (error) {
+        return host.logger.warn('A progress could not be read', { tool: invocation.request.tool, callId: invocation.callId, error })
+      }
       soon()
     },
     output(text, stream) {
-      if (over || characters >= mostCharacters) return
+      if (over || characters > mostCharacters || text === '') return
       const room = mostCharacters - characters
       const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${mostCharacters} characters]` : text
       characters += text.length

@@ -1,0 +1,14 @@
+// What every result passes before it is settled, whoever gave it: the body, the outside, prepare or reconcile (CALL-1).
+
+import type { ToSettle } from '../engine/engine.ts'
+import type { Soon } from '../kernel/soon.ts'
+import type { Accepted } from './accepted.ts'
+import type { Asking } from './asked.ts'
+import { checkOutput } from './check-output.ts'
+import { afterHooks } from './hooks.ts'
+
+/** After hooks, check output. The engine settles it, once; show.ts shows it to the model; the feed tells. */
+export function finish(asking: Asking, accepted: Accepted, given: ToSettle): Soon<ToSettle> {
+  const hooked = afterHooks(asking, accepted, given)
+  return hooked instanceof Promise ? hooked.then((outcome) => checkOutput(asking, outcome)) : checkOutput(asking, hooked)
+}
