@@ -1,6 +1,6 @@
 // What to do with a call whose worker died over its body (DUR-3): decided from the recorded state and the live definition.
 
-import type { Driven, Invocation } from '../engine/engine.ts'
+import type { Driven } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
 import { fail, type Failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import { encode, type Json } from '../kernel/value.ts'

@@ -149,7 +149,7 @@ export function checkedOutcome(given: Json): Outcome | undefined {
   switch (status) {
     case 'success':
       if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string')) return undefined
-      return { ...given, status, value: value as Json }
+      return { ...given, status, value }
     case 'failure':
       return isFailure(given.failure) ? failure({ source: 'hook', ...(given.failure as Needed) }) : undefined
     case 'cancelled': {
@@ -161,7 +161,7 @@ export function checkedOutcome(given: Json): Outcome | undefined {
     case 'unknown': {
       const about = given.unknown
       return isRecord(about) && typeof about.message === 'string' && typeof about.startedAt === 'number'
-        ? { status, unknown: { message: about.message, startedAt: about.startedAt, evidence: (about.evidence ?? null) as Json } }
+        ? { status, unknown: { message: about.message, startedAt: about.startedAt, evidence: about.evidence ?? null } }
         : undefined
     }
     default:

@@ -6,7 +6,7 @@ import type { Ids } from '../kernel/id.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, isName, longestName } from './ask.ts'
 import type { Batches } from './batch.ts'
 
 export interface RunOptions {
@@ -91,18 +91,20 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return set.tools
     },
-    async run(calls, { batch = '', signal, onFailure = 'continue' } = {}) {
-      for (const call of calls) checkAsk(call)
-      return host.batches.run(place, calls, { tools: standing(), batch, onFailure, ...(signal ? { signal } : {}) })
+    async run(calls, { batch, signal, onFailure = 'continue' } = {}) {
+      checkAsks(calls)
+      const named = batch === undefined ? '' : checkBatch(batch)
+      return host.batches.run(place, calls, { tools: standing(), batch: named, onFailure, ...(signal ? { signal } : {}) })
     },
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
-      const { id: given, batch = '', ...rest } = how
+      const { id: given, batch: named, ...rest } = how
+      const batch = named === undefined ? '' : checkBatch(named)
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
       checkAsk(call)
       const stop = new AbortController()
       let settled = false
       const outcome = host.batches
-        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal })
+        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal, byHost: true })
         .then(([first]) => {
           settled = true
           return first as unknown as CallOutcome<Output>
