@@ -20,7 +20,7 @@ export interface Asking {
 }
 
 /** How long hooks, policies and schemas may take. */
-export const patienceMs = 30_000
+const patienceMs = 30_000
 
 /** No answer came: the call is no longer wanted, is too late, or was patient for long enough. */
 export class Unanswered extends Error {
@@ -128,5 +128,5 @@ function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort
 }
 
 /** Looking at what was given may throw: then that is what it did. */
-export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof (value as { then?: unknown }).then === 'function'
