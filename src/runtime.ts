@@ -7,6 +7,7 @@ import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
+import { neverThrowing } from './call/quiet-logger.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import { SessionUsage } from './call/usage.ts'
@@ -82,7 +83,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
-  const logger = options.logger ?? consoleLogger
+  const logger = neverThrowing(options.logger ?? consoleLogger)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)

@@ -3,7 +3,6 @@
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import type { CallTerms } from '../journal/call-state.ts'
-import { PawlError } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
@@ -11,63 +10,37 @@ import type { Soon } from '../kernel/soon.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
+import { type Accepted, FromRecord, none } from './accepted.ts'
 import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge } from './arguments.ts'
-import { inContext } from './context.ts'
+import { ask, askInContext, type Asking, contained, endOf, Unanswered } from './asked.ts'
+import { finish } from './finish.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
-import type { CallHost } from './host.ts'
-import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
 import { tooLarge as stepTooLarge } from './step.ts'
 
-export interface Accepted {
-  readonly args: Json
-  readonly prepared: Json
-  /** The same from the record: a body may do to what it is given whatever it likes. */
-  anew(): Accepted
-}
-
-const none = 'null'
-
-class FromRecord implements Accepted {
-  readonly args: Json
-  readonly prepared: Json
-  readonly #args: string
-  readonly #prepared: string
-
-  /** `value`: what the text of the arguments stands for, where it is at hand and nobody else has it. */
-  constructor(args: string, prepared: string, value?: Json) {
-    this.#args = args
-    this.#prepared = prepared
-    this.args = value ?? decode(args)
-    this.prepared = prepared === none ? null : decode(prepared)
-  }
-
-  anew(): Accepted {
-    return new FromRecord(this.#args, this.#prepared)
-  }
-}
-
 /** At once, unless somebody has to be asked. */
-export function accept(invocation: Invocation, tool: Tool, host: CallHost): Soon<Accepted | ToSettle> {
-  if (invocation.args !== null) return recordedOnes(invocation, tool, host)
-  const read = readable(invocation, tool, host)
-  if ('settle' in read) return loopBound(read, invocation, host)
-  if (tool.prepare || hasBefore(invocation, host) || invocation.recorded(prepareKey)) return askedAbout(invocation, tool, read.input, host)
-  const checked = validated(tool, read.input, host)
-  const finish = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
-    'settle' in final ? loopBound(final, invocation, host) : recorded(invocation, tool, final)
-  return checked instanceof Promise ? checked.then(finish) : finish(checked)
+export function accept(asking: Asking): Soon<Accepted | ToSettle> {
+  const { invocation, tool } = asking
+  if (invocation.args !== null) return recordedOnes(asking, invocation.args)
+  const read = readable(asking)
+  if ('settle' in read) return loopBound(read, asking)
+  if (tool.prepare || hasBefore(asking) || invocation.recorded(prepareKey)) return askedAbout(asking, read.input)
+  const checked = validated(asking, read.input)
+  const finished = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
+    'settle' in final ? loopBound(final, asking) : recorded(invocation, tool, final)
+  return checked instanceof Promise ? checked.then(finished) : finished(checked)
 }
 
 /** The long way: hooks may change the arguments, and prepare too; what it changed is validated again. */
-async function askedAbout(invocation: Invocation, tool: Tool, input: Json, host: CallHost): Promise<Accepted | ToSettle> {
-  const hooked = await beforeHooks(invocation, tool, input, host)
+async function askedAbout(asking: Asking, input: Json): Promise<Accepted | ToSettle> {
+  const { invocation, tool } = asking
+  const hooked = await beforeHooks(asking, input)
   if ('settle' in hooked) return hooked
-  const checked = await validated(tool, hooked.input, host)
-  if ('settle' in checked) return loopBound(checked, invocation, host)
-  const prepared = await prepare(invocation, tool, checked.args, host)
+  const checked = await validated(asking, hooked.input)
+  if ('settle' in checked) return loopBound(checked, asking)
+  const prepared = await prepare(asking, checked.wire)
   if ('settle' in prepared) return prepared
-  const final = prepared.input === undefined ? checked : await validated(tool, prepared.input, host)
+  const final = prepared.input === undefined ? checked : await validated(asking, prepared.input)
   return 'settle' in final ? final : recorded(invocation, tool, final, prepared)
 }
 
@@ -91,12 +64,15 @@ function termsOf(tool: Tool, prepared: boolean): string {
 }
 
 /** What the model wrote, if it can be read; a tool's `repair` may mend it once. */
-function readable(invocation: Invocation, tool: Tool, host: CallHost): { input: Json } | ToSettle {
+function readable(asking: Asking): { input: Json } | ToSettle {
+  const { invocation, tool, host } = asking
   const { raw, unreadable } = invocation.options
   if (unreadable === undefined) return { input: decode(invocation.request.input) }
   let again: ReadArguments = { ok: false, raw: raw ?? '', problem: unreadable }
+  const { repair } = tool
   try {
-    if (tool.repair) again = mended(raw ?? '', tool.repair, { ...argumentLimits, bytes: host.sizes.arguments })
+    const limits = { ...argumentLimits, bytes: host.sizes.arguments }
+    if (repair) again = mended(raw ?? '', (text) => contained('repair', asking, () => repair(text)), limits)
   } catch (error) {
     host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
   }
@@ -109,76 +85,91 @@ interface Validated {
   readonly wire: string
 }
 
-function validated(tool: Tool, input: Json, { sizes }: CallHost): Soon<Validated | ToSettle> {
-  const checked = tool.input.check(input)
-  return checked instanceof Promise ? checked.then((found) => judged(found, sizes)) : judged(checked, sizes)
+function validated(asking: Asking, input: Json): Soon<Validated | ToSettle> {
+  const { tool, host } = asking
+  const { sizes } = host
+  try {
+    const checked = ask('An input schema', asking, () => tool.input.check(input))
+    return checked instanceof Promise
+      ? checked.then((found) => judged(found, sizes)).catch((error: unknown) => ended(error, asking))
+      : judged(checked, sizes)
+  } catch (error) {
+    return ended(error, asking)
+  }
 }
 
+/** What a schema makes of arguments and has no recorded form is not the model's to mend: that throws. */
 function judged(checked: Checked, sizes: Sizes): Validated | ToSettle {
   if (!checked.ok) return { settle: refused(describeProblems(checked.problems)) }
-  try {
-    const wire = encode(checked.value)
-    // Hooks, prepare and the schema itself may have made them larger than what was asked.
-    if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }
-    return { args: decode(wire), wire }
-  } catch (error) {
-    if (!(error instanceof PawlError)) throw error
-    return { settle: refused(describeProblems([{ path: error.details.path as string, message: error.message }])) }
-  }
+  const wire = encode(checked.value)
+  // Hooks, prepare and the schema itself may have made them larger than what was asked.
+  if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }
+  return { args: decode(wire), wire }
+}
+
+/** A schema, prepare or upgrade threw or did not answer: how the call ends. */
+function ended(error: unknown, { invocation, host }: Asking): ToSettle {
+  const end = error instanceof Unanswered ? endOf(error) : null
+  return end ?? { settle: settleThrown(error, invocation, host) }
 }
 
 const prepareKey = 'prepare'
 const notPrepared = { payload: none, said: false }
 
 /** Runs once; what it said is on record. */
-async function prepare(
-  invocation: Invocation,
-  tool: Tool,
-  args: Json,
-  host: CallHost,
-): Promise<{ input?: Json; payload: string; said: boolean } | ToSettle> {
+async function prepare(asking: Asking, wire: string): Promise<{ input?: Json; payload: string; said: boolean } | ToSettle> {
+  const { invocation, tool, host } = asking
   // What is on record holds, also for a tool that no longer prepares.
   if (!tool.prepare && !invocation.recorded(prepareKey)) return notPrepared
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   try {
-    const about = { tool: tool.name, callId: invocation.callId, call: invocation.request.uid, logger: host.logger, step: 'prepare' }
     const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => {
-      const done = encode((await inContext(invocation, tool, host, (ctx) => scope.run(about, async () => run(args, ctx)))) ?? {})
+      // Arguments of its own: what it does to them has to be said to count.
+      const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), prepareKey)) ?? {}
+      const done = encode('answer' in said ? { answer: said.answer ?? null } : said)
       if (!fits(done, host.sizes.step)) throw stepTooLarge('prepare', 'value', done, host)
       return { done }
     })
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
-    if ('answer' in said) return { settle: { status: 'success', value: said.answer ?? null } }
+    if ('answer' in said)
+      return await finish(asking, new FromRecord(wire, none), { settle: { status: 'success', value: said.answer ?? null } })
     return { ...(said.input === undefined ? {} : { input: said.input }), payload: encode(said.payload ?? null), said: true }
   } catch (error) {
-    return { settle: settleThrown(error, invocation, host) }
+    return ended(error, asking)
   }
 }
 
 /** CALL-7: recorded arguments and payload with the live body; a changed version upgrades them, or the call stops. */
-async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost): Promise<Accepted | ToSettle> {
-  const args = invocation.args as string
+async function recordedOnes(asking: Asking, args: string): Promise<Accepted | ToSettle> {
+  const { invocation, tool } = asking
   const { version, prepared: said } = invocation.terms ?? {}
-  const prepared = said ? await prepare(invocation, tool, decode(args), host) : { payload: none }
+  const prepared = said ? await prepare(asking, args) : { payload: none }
   if ('settle' in prepared) return prepared
-  if (version === tool.version) return new FromRecord(args, prepared.payload)
+  // A call whose answer has come runs no body: what its arguments would mean now is nothing to it.
+  if (version === tool.version || invocation.landed) return new FromRecord(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
     settle: failure({ class: 'unavailable', code: 'tool_changed', message: `The tool has changed since this was asked. ${change}.` }),
   }
-  if (!tool.upgrade) return stop
+  const { upgrade } = tool
+  if (!upgrade) return stop
   try {
-    const upgraded = await validated(tool, decode(encode(await tool.upgrade({ args: decode(args), version }))), host)
-    return 'settle' in upgraded ? stop : new FromRecord(upgraded.wire, prepared.payload)
+    const better = await ask('upgrade', asking, () => upgrade({ args: decode(args), version }))
+    const upgraded = await validated(asking, decode(encode(better)))
+    if ('settle' in upgraded) return isInvalid(upgraded) ? stop : upgraded
+    return new FromRecord(upgraded.wire, prepared.payload)
   } catch (error) {
-    return { settle: settleThrown(error, invocation, host) }
+    return ended(error, asking)
   }
 }
 
 /** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
-async function loopBound(bad: ToSettle, invocation: Invocation, host: CallHost): Promise<ToSettle> {
+async function loopBound(bad: ToSettle, { invocation, host }: Asking): Promise<ToSettle> {
+  if (!isInvalid(bad)) return bad
   const over = await host.usage.invalid(invocation.request)
   return over ? { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) } : bad
 }
+
+const isInvalid = ({ settle }: ToSettle): boolean => settle.status === 'failure' && settle.failure.class === 'invalid_request'
 
 const refused = (message: string): ReturnType<typeof failure> => failure({ class: 'invalid_request', code: 'invalid_arguments', message })

@@ -10,7 +10,7 @@ import { encode, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'
-import type { Accepted } from './accept.ts'
+import type { Accepted } from './accepted.ts'
 import { type ClockName, Watch } from './clocks.ts'
 import { Context } from './context.ts'
 import type { CallHost } from './host.ts'
@@ -237,9 +237,7 @@ function keepLate(body: Promise<unknown>, invocation: Invocation, host: CallHost
     return invocation.late(number, outcome.status === 'success' ? { done: value } : { failed: value })
   }
   body
-    .then(
-      (returned) => keep(waitOf(returned, invocation.request.uid) ? { status: 'success', value: null } : successOf(returned)),
-      (error: unknown) => keep(settleThrown(error, invocation, host)),
-    )
+    .then((returned) => (waitOf(returned, invocation.request.uid) ? successOf(null) : successOf(returned)))
+    .then(keep, (error: unknown) => keep(settleThrown(error, invocation, host)))
     .catch(() => {}) // the store is gone or the call is another's: then there is nowhere to keep it
 }

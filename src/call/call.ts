@@ -1,16 +1,13 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
-import type { Tool } from '../tool/tool.ts'
-import { accept, type Accepted } from './accept.ts'
+import type { Drive } from '../engine/engine.ts'
+import { accept } from './accept.ts'
 import { attempt, notStarted } from './attempt.ts'
-import { checkOutput } from './check-output.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { enterQueue } from './enter.ts'
-import { afterHooks } from './hooks.ts'
+import { finish } from './finish.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
 import { permit } from './permit.ts'
@@ -25,29 +22,30 @@ export const callPipeline =
     try {
       const resolving = resolveTool(invocation, host) // tool_unavailable
       const found = resolving instanceof Promise ? await resolving : resolving
-      if ('settle' in found) return bounded(found, invocation, host)
+      if ('settle' in found) return found
       const { tool } = found
-      const accepting = accept(invocation, tool, host) // before hooks, validate, prepare; recorded arguments are used as they are
+      const asking = { invocation, tool, host }
+      const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
       const accepted = accepting instanceof Promise ? await accepting : accepting
       if ('settle' in accepted) return bounded(accepted, invocation, host)
-      if (invocation.landed) return await finish(invocation, tool, accepted, { settle: outcomeOf(invocation.landed) }, host)
-      const permitting = permit(invocation, tool, accepted.args, host) // policy; approvals will wait here (POL-2)
+      if (invocation.landed) return await finish(asking, accepted, { settle: outcomeOf(invocation.landed) })
+      const permitting = permit(asking, accepted.args) // policy; approvals will wait here (POL-2)
       const refused = permitting instanceof Promise ? await permitting : permitting
-      if (refused) return bounded(refused, invocation, host)
-      const deciding = afterInterruption(invocation, tool, accepted.args, host) // null: run it; else settled by reconcile, or unknown
+      if (refused) return refused
+      const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
       const decided = deciding instanceof Promise ? await deciding : deciding
-      if (decided) return bounded(decided, invocation, host)
+      if (decided) return decided
       const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
       // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
       for (let fresh = accepted; ; fresh = accepted.anew()) {
         const delay = invocation.delayed() // what is left of a retry's delay after a recovery
         if (delay) await delay
         const { stopped } = invocation
-        if (stopped) return bounded(notStarted(stopped), invocation, host)
+        if (stopped) return notStarted(stopped)
         if (lateAt !== Infinity && host.clock.now() >= lateAt) return notStarted('total')
-        const entering = enterQueue(invocation, tool, fresh.args, host) // turn in the batch, locks, limits
+        const entering = enterQueue(asking, fresh.args) // turn in the batch, locks, limits
         const entered = entering instanceof Promise ? await entering : entering
-        if ('settle' in entered) return bounded(entered, invocation, host)
+        if ('settle' in entered) return entered
         const trying = attempt(invocation, tool, fresh, entered.slot, host) // the body; gives its slot back
         const given = trying instanceof Promise ? await trying : trying
         if ('park' in given) {
@@ -55,7 +53,7 @@ export const callPipeline =
           return given
         }
         const verdict = afterFailure(invocation, tool, given.settle)
-        if ('settle' in verdict) return await finish(invocation, tool, accepted, verdict.settle === given.settle ? given : verdict, host)
+        if ('settle' in verdict) return await finish(asking, accepted, verdict.settle === given.settle ? given : verdict) // after hooks, check output
         if (host.clock.now() + verdict.again >= lateAt) return notStarted('total')
         await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
       }
@@ -63,13 +61,3 @@ export const callPipeline =
       host.queue.through(request.position, options.order ?? 0)
     }
   }
-
-/** After hooks, check output, and its size (VAL-8). The engine settles it, once; show.ts shows it to the model; the feed tells. */
-function finish(invocation: Invocation, tool: Tool, accepted: Accepted, given: ToSettle, host: CallHost): Soon<ToSettle> {
-  const hooked = afterHooks(invocation, tool, accepted, given.settle, host)
-  const checked =
-    hooked instanceof Promise
-      ? hooked.then((outcome) => checkOutput(invocation, tool, { settle: outcome }, host))
-      : checkOutput(invocation, tool, given, host)
-  return checked instanceof Promise ? checked.then((outcome) => bounded(outcome, invocation, host)) : bounded(checked, invocation, host)
-}

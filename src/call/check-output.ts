@@ -1,26 +1,33 @@
-// TOOL-7: output with a schema is checked; a mismatch is an internal failure of the tool, not the model's.
+// TOOL-7: output with a schema is checked; a mismatch is an internal failure of the tool, not the model's. So is a schema that throws or does
+// not answer: what it would have said is not known, and the body has run.
 
-import type { Invocation, ToSettle } from '../engine/engine.ts'
-import { failure, internalErrorMessage, type Outcome } from '../kernel/outcome.ts'
-import { decode, encode } from '../kernel/value.ts'
+import type { ToSettle } from '../engine/engine.ts'
+import { failure, internalErrorMessage } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
+import { decode, encode } from '../kernel/value.ts'
 import type { Checked } from '../tool/schema.ts'
-import type { Tool } from '../tool/tool.ts'
-import type { CallHost } from './host.ts'
+import { ask, type Asking, Unanswered } from './asked.ts'
 
-export function checkOutput(invocation: Invocation, tool: Tool, given: ToSettle, host: CallHost): Soon<ToSettle> {
+export function checkOutput(asking: Asking, given: ToSettle): Soon<ToSettle> {
+  const { output } = asking.tool
   const { settle: outcome } = given
-  if (outcome.status !== 'success' || !tool.output) return given
-  const checked = tool.output.check(decode(encode(outcome.value)))
-  const judge = (found: Checked): ToSettle => (found.ok ? given : { settle: mismatch(found, invocation, tool, host) })
-  return checked instanceof Promise ? checked.then(judge) : judge(checked)
+  if (outcome.status !== 'success' || !output) return given
+  const judge = (found: Checked): ToSettle =>
+    found.ok ? given : mismatch(asking, 'A tool returned something its output schema does not allow', { problems: found.problems })
+  const failed = (error: unknown): ToSettle => {
+    // Lost, not late: then it is nobody's to settle here.
+    if (error instanceof Unanswered && typeof error.why === 'object' && 'over' in error.why) throw error.why.over
+    return mismatch(asking, error instanceof Unanswered ? 'An output schema did not answer' : 'An output schema threw', { error })
+  }
+  try {
+    const checked = ask('An output schema', asking, () => output.check(decode(encode(outcome.value))))
+    return checked instanceof Promise ? checked.then(judge, failed) : judge(checked)
+  } catch (error) {
+    return failed(error)
+  }
 }
 
-function mismatch(checked: Extract<Checked, { ok: false }>, invocation: Invocation, tool: Tool, host: CallHost): Outcome {
-  host.logger.error('A tool returned something its output schema does not allow', {
-    tool: tool.name,
-    callId: invocation.callId,
-    problems: checked.problems,
-  })
-  return failure({ class: 'internal', code: 'invalid_output', message: internalErrorMessage })
+function mismatch({ invocation, tool, host }: Asking, what: string, more: object): ToSettle {
+  host.logger.error(what, { tool: tool.name, callId: invocation.callId, ...more })
+  return { settle: failure({ class: 'internal', code: 'invalid_output', message: internalErrorMessage }) }
 }

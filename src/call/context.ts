@@ -54,18 +54,6 @@ export class Context implements Around {
   }
 }
 
-/** For prepare and reconcile, which have no attempt around them. Hears when the execution no longer counts. */
-export async function inContext<T>(invocation: Invocation, tool: Tool, host: CallHost, run: (ctx: ToolContext) => Promise<T>): Promise<T> {
-  const context = new Context(invocation, tool, host)
-  const unwatch = invocation.onStop((why) => 'over' in why && context.abort(why.over))
-  try {
-    return await run(context.ctx)
-  } finally {
-    unwatch()
-    context.end()
-  }
-}
-
 /** Getters, so that what they give can be taken out of ctx and used alone. */
 class BodyContext implements ToolContext {
   readonly tenant: string

@@ -5,20 +5,22 @@ import { failure } from '../kernel/outcome.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Json } from '../kernel/value.ts'
+import { type Json, recorded } from '../kernel/value.ts'
 import type { Tool } from '../tool/tool.ts'
+import { type Asking, contained } from './asked.ts'
 import { notStarted } from './attempt.ts'
 import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
-import type { CallHost } from './host.ts'
 import type { Entry, Refused, Slot } from './queue.ts'
 import { settleThrown } from './settle.ts'
 
 /** At once, if it is free to run. */
-export function enterQueue(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<{ slot: Slot } | ToSettle> {
+export function enterQueue(asking: Asking, args: Json): Soon<{ slot: Slot } | ToSettle> {
+  const { invocation, tool, host } = asking
   let key: string | null = null
   if (tool.concurrency.kind === 'keyed') {
+    const { key: keyOf } = tool.concurrency
     try {
-      key = tool.concurrency.key(args)
+      key = contained('A key function', asking, () => keyOf(recorded(args)))
       if (typeof key !== 'string') throw new TypeError(`The key function of '${tool.name}' gave ${typeof key}, not a string`)
     } catch (error) {
       return { settle: settleThrown(error, invocation, host) }

@@ -23,7 +23,7 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   const most = host.sizes.event
 
   const tell = (): void => {
-    if (progress) host.live(invocation.request, 'call.progress', { ...progress })
+    if (progress) host.live(invocation.request, 'call.progress', progress)
     progress = null
     for (const chunk of output) host.live(invocation.request, 'call.output', chunk)
     output = []
@@ -39,12 +39,17 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   }
   return {
     progress(next) {
-      const { label } = next
-      progress = typeof label === 'string' && label.length > most ? { ...next, label: label.slice(0, most).toWellFormed() } : next
+      try {
+        const shown = { ...next } // as it is now: the body may go on to use the object
+        const { label } = shown
+        progress = typeof label === 'string' && label.length > most ? { ...shown, label: label.slice(0, most).toWellFormed() } : shown
+      } catch (error) {
+        return host.logger.warn('A progress could not be read', { tool: invocation.request.tool, callId: invocation.callId, error })
+      }
       soon()
     },
     output(text, stream) {
-      if (over || characters >= most) return
+      if (over || characters > most || text === '') return
       const room = most - characters
       const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
       characters += text.length

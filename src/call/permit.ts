@@ -9,17 +9,28 @@ import { decide, type Decision, defaultDecision } from '../policy/decide.ts'
 import type { ToolFacts } from '../policy/rules.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Tool } from '../tool/tool.ts'
+import { ask, type Asking, endOf, Unanswered } from './asked.ts'
 import type { CallHost } from './host.ts'
 
 /** Null: it may run. At once, unless a policy function has to be waited for. */
-export function permit(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<ToSettle | null> {
+export function permit(asking: Asking, args: Json): Soon<ToSettle | null> {
+  const { invocation, tool, host } = asking
   if (host.policies.length === 0) return verdict(byDefault(tool), invocation, host)
   const { position, principal } = invocation.request
   const facts = { tenant: position.tenant, session: position.session, principal, tool: factsOf(tool), args }
   const report = (error: unknown): void =>
-    host.logger.error('A policy function failed, so the call is denied', { callId: invocation.callId, error })
-  const asked = decide(host.policies, facts, report)
-  return asked instanceof Promise ? asked.then((decision) => verdict(decision, invocation, host)) : verdict(asked, invocation, host)
+    host.logger.error('A policy function failed, so the call is denied', { tool: tool.name, callId: invocation.callId, error })
+  const decided = (decision: Decision): Soon<ToSettle | null> => verdict(decision, invocation, host)
+  const deciding = (): Soon<Decision> => decide(host.policies, facts, report)
+  const asked = host.policies.some((policy) => policy.decide) ? ask('A policy function', asking, deciding) : deciding()
+  if (!(asked instanceof Promise)) return decided(asked)
+  return asked.then(decided, (error: unknown) => {
+    if (!(error instanceof Unanswered)) throw error
+    const end = endOf(error)
+    if (end) return end
+    report(error)
+    return refused('denied_by_policy', 'A policy function did not answer, so the call is denied.')
+  })
 }
 
 const defaults = new WeakMap<Tool, Decision>()

@@ -1,14 +1,16 @@
 // What to do with a call whose worker died over its body (DUR-3): decided from the recorded state and the live definition.
 
-import type { ToSettle, Invocation } from '../engine/engine.ts'
+import type { ToSettle } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
-import { failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import { fail, type Failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
+import { encode, type Json } from '../kernel/value.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { type OnCrash, onCrashOf } from '../tool/hints.ts'
-import type { Finding, Tool } from '../tool/tool.ts'
-import { inContext } from './context.ts'
-import type { CallHost } from './host.ts'
+import { successOf } from '../tool/result.ts'
+import type { Finding } from '../tool/tool.ts'
+import type { Accepted } from './accepted.ts'
+import { askInContext, type Asking, Unanswered } from './asked.ts'
+import { finish } from './finish.ts'
 import { settleThrown } from './settle.ts'
 
 export type Move = 'start' | 'rerun' | 'reconcile' | 'unknown'
@@ -21,7 +23,8 @@ export function moveAfter(interrupted: Interruption | null, onCrash: OnCrash, ca
 }
 
 /** Null when the body is to run (first or again); else how the call ends without it. */
-export function afterInterruption(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<ToSettle | null> {
+export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSettle | null> {
+  const { invocation, tool } = asking
   const { interrupted } = invocation
   if (!interrupted) return null
   // The stricter of what the tool was and what it is wins (CALL-7).
@@ -33,23 +36,36 @@ export function afterInterruption(invocation: Invocation, tool: Tool, args: Json
     case 'unknown':
       return { settle: unknownOutcome(interrupted) }
     case 'reconcile':
-      return reconcile(invocation, tool, args, host)
+      return reconcile(asking, accepted, interrupted)
   }
 }
 
-async function reconcile(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<ToSettle | null> {
+async function reconcile(asking: Asking, accepted: Accepted, interrupted: Interruption): Promise<ToSettle | null> {
+  const { invocation, tool, host } = asking
+  const look = tool.reconcile as (input: Json, ctx: unknown) => Finding<unknown> | Promise<Finding<unknown>>
+  let found: Outcome
   try {
-    const look = tool.reconcile as (input: Json, ctx: unknown) => Finding<unknown> | Promise<Finding<unknown>>
-    const finding = await inContext(invocation, tool, host, async (ctx) => look(args, ctx))
-    if (finding === undefined || finding === null) return { settle: unknownOutcome(invocation.interrupted as Interruption) }
+    // Arguments of its own: a body that runs after all gets them as they are on record.
+    const finding = await askInContext('reconcile', asking, (ctx) => look(accepted.anew().args, ctx))
+    if (finding === undefined || finding === null) return { settle: unknownOutcome(interrupted) }
     if ('rerun' in finding) return null
-    if ('value' in finding) return { settle: { status: 'success', value: (finding.value ?? null) as Json } }
-    return { settle: failure({ class: 'execution', code: 'tool_error', source: 'tool', ...finding.failure }) }
+    if (!('value' in finding)) throw declaredBy(finding.failure)
+    found = successOf(finding.value)
+    encode(found)
   } catch (error) {
+    if (error instanceof Unanswered && typeof error.why === 'object' && 'over' in error.why) throw error.why.over
     const settled = settleThrown(error, invocation, host)
     // It could not find out: then nobody knows. Only what it declares with fail() is a finding.
-    return { settle: error instanceof ToolFailure ? settled : unknownOutcome(invocation.interrupted as Interruption) }
+    if (!(error instanceof ToolFailure)) return { settle: unknownOutcome(interrupted) }
+    found = settled
   }
+  return finish(asking, accepted, { settle: found })
+}
+
+/** A failure that it found, with what it did not say. */
+function declaredBy({ message, retry, ...options }: Partial<Failure> & { message: string }): ToolFailure {
+  const { failure } = fail(message, options)
+  return new ToolFailure({ ...failure, ...(retry === undefined ? {} : { retry }) })
 }
 
 function unknownOutcome({ attempt, startedAt }: Interruption): Outcome {

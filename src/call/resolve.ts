@@ -1,4 +1,4 @@
-// First stage: which tool is meant. Internal tools are the runtime's own: a model that names one hears that there is none. A tool whose
+// First stage: which tool is meant. Internal tools are for the host and for other tools: a model that names one hears that there is none. A tool whose
 // contract is here is given at once; only a provider's that nobody has called yet has to be waited for (TOOL-5).
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
@@ -15,8 +15,8 @@ export function resolveTool(invocation: Invocation, host: CallHost): Resolved | 
   const { request, options } = invocation
   const tools = host.toolsOf(request)
   const entry = tools.find(request.tool)
-  const nested = options.root !== undefined
-  if (entry && (!entry.internal || nested)) {
+  const byModel = options.root === undefined && !options.internal
+  if (entry && !(entry.internal && byModel)) {
     if (entry.tool) return { tool: entry.tool }
     if (entry.remote) return fetched(entry.name, entry.remote, invocation, host)
   }

@@ -9,6 +9,8 @@ export interface Scope {
   readonly callId: string
   readonly call: string
   readonly logger: Logger
+  /** Whose code it is, where it is not the body's. */
+  readonly who?: string
   /** Inside a step's function: the step's id. Steps are leaves on every engine, because an ordinal journal cannot nest them. */
   readonly step?: string
 }
@@ -25,8 +27,9 @@ export function containStrays(): () => void {
   }
   let released = false
   return () => {
-    if (released || --open > 0) return
+    if (released) return
     released = true
+    if (--open > 0) return
     process.off('uncaughtException', onException)
     process.off('unhandledRejection', onRejection)
   }
@@ -35,9 +38,9 @@ export function containStrays(): () => void {
 function contained(error: unknown, what: string): boolean {
   const own = scope.getStore()
   if (!own) return false
-  const { tool, callId, call, logger } = own
+  const { tool, callId, call, logger, who = 'A tool' } = own
   try {
-    logger.error(`A tool ${what}; its call and all others go on`, { tool, callId, call, error })
+    logger.error(`${who} ${what}; its call and all others go on`, { tool, callId, call, error })
   } catch {
     // a logger that throws must not undo the containment
   }

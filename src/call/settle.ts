@@ -4,7 +4,8 @@
 import { inspect } from 'node:util'
 import type { Invocation } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
+import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
+import { encode } from '../kernel/value.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 
@@ -12,13 +13,33 @@ export function settleThrown(error: unknown, invocation: Invocation, host: CallH
   // Losing the store, the lease or the runtime is no outcome of the tool, whatever the body made of it: the engine deals with it.
   const { stopped } = invocation
   if (stopped && 'over' in stopped) throw stopped.over
-  if (error instanceof ToolFailure) return { status: 'failure', failure: error.failure }
-  if (error instanceof WaitError) return error.outcome
-  if (error instanceof PawlError && error.code === 'step_unknown') return unknownStep(error)
-  const { uid, position, tool } = invocation.request
-  host.logger.error('A tool threw', { tool, callId: position.id, call: uid, attempt: invocation.attempt, causes: causes(error) })
-  const code = error instanceof PawlError ? error.code : 'internal_error'
+  const { uid, tool } = invocation.request
+  const about = { tool, callId: invocation.callId, call: uid, attempt: invocation.attempt }
+  let code = 'internal_error'
+  try {
+    if (error instanceof ToolFailure) return { status: 'failure', failure: recordable(error.failure, host, about) }
+    if (error instanceof WaitError) return error.outcome
+    if (error instanceof PawlError) {
+      if (error.code === 'step_unknown') return unknownStep(error)
+      code = error.code
+    }
+  } catch {
+    // An object that throws when it is asked what it is.
+  }
+  host.logger.error('A tool threw', { ...about, causes: causes(error) })
   return failure({ class: 'internal', code, message: internalErrorMessage })
+}
+
+/** What a tool declares is told, whatever it put beside it. */
+function recordable(declared: Failure, host: CallHost, about: object): Failure {
+  try {
+    encode(declared)
+    return declared
+  } catch (error) {
+    host.logger.error('The raw of a failure has no recorded form and was left out', { ...about, error })
+    const { raw: _, ...rest } = declared
+    return rest
+  }
 }
 
 function unknownStep(error: PawlError): Outcome {
@@ -31,11 +52,19 @@ function unknownStep(error: PawlError): Outcome {
 function causes(error: unknown): string[] {
   const seen = new Set<unknown>()
   const texts: string[] = []
-  for (let cause = error; cause !== undefined && !seen.has(cause) && texts.length < 16; cause = (cause as Error)?.cause) {
+  for (let cause = error; cause !== undefined && !seen.has(cause) && texts.length < 16; cause = causeOf(cause)) {
     seen.add(cause)
     texts.push(textOf(cause))
   }
   return texts
+}
+
+function causeOf(thrown: unknown): unknown {
+  try {
+    return (thrown as Error | null)?.cause
+  } catch {
+    return undefined
+  }
 }
 
 /** What was thrown may be anything, an object that throws when looked at included. */

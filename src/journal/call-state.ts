@@ -69,6 +69,8 @@ export interface CallOptions {
   readonly order?: number
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string
+  /** The host asked for an internal tool. */
+  readonly internal?: boolean
 }
 
 /** What the model called the tool. */

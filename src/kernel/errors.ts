@@ -43,7 +43,7 @@ export const errorTable = {
     http: 400,
     retry: false,
     says: 'The value has no faithful JSON form.',
-    next: 'Return plain JSON: no cycles, NaN, Infinity, BigInt or lone surrogates, at most 512 levels deep.',
+    next: 'Give plain JSON, at most 512 levels deep, without what the message names (NaN, a cycle, a promise, a Map, half a character …).',
   },
   value_undecodable: {
     http: 500,

@@ -6,15 +6,17 @@
 import { type Duration, milliseconds } from './duration.ts'
 import type { Json } from './value.ts'
 
-export type FailureClass =
-  | 'invalid_request'
-  | 'unavailable'
-  | 'permission_denied'
-  | 'timeout'
-  | 'execution'
-  | 'external'
-  | 'resource_limit'
-  | 'internal'
+const classes = [
+  'invalid_request',
+  'unavailable',
+  'permission_denied',
+  'timeout',
+  'execution',
+  'external',
+  'resource_limit',
+  'internal',
+] as const
+export type FailureClass = (typeof classes)[number]
 
 export type OutcomeSource = 'runtime' | 'tool' | 'hook' | 'policy' | 'cancellation'
 
@@ -65,8 +67,10 @@ export type OutcomeStatus = Outcome['status']
 /** The only sentence anyone but the operator reads about an error that the tool did not declare (VAL-4). */
 export const internalErrorMessage = 'An internal error occurred while executing the tool'
 
+type Needed = Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>
+
 /** A failure with everything that is not said filled in. */
-export function failure(about: Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>): Extract<Outcome, { status: 'failure' }> {
+export function failure(about: Needed): Extract<Outcome, { status: 'failure' }> {
   return { status: 'failure', failure: { source: 'runtime', retry: { when: 'never' }, ...about } }
 }
 
@@ -109,15 +113,58 @@ export function retry(options: RetryOptions = {}): ToolFailure {
 const unsaid = 'The tool failed without saying why'
 
 function declared(message: unknown, options: FailOptions, again: RetryAdvice): ToolFailure {
+  const { class: kind, code, raw } = options
+  // JavaScript may hand over anything, most often an error as the message; what that says is not for the model.
   const about = {
-    class: options.class ?? 'execution',
-    code: options.code ?? 'tool_error',
-    // JavaScript may hand over anything, most often an error; what that says is not for the model.
-    message: typeof message === 'string' ? message : unsaid,
+    class: isClass(kind) ? kind : 'execution',
+    code: isText(code) ? code.toWellFormed() : 'tool_error',
+    message: typeof message === 'string' ? message.toWellFormed() : unsaid,
     source: 'tool' as const,
     retry: again,
-    ...(options.raw === undefined ? {} : { raw: options.raw }),
+    ...(raw === undefined ? {} : { raw }),
   }
   const cause = options.cause ?? (typeof message === 'string' ? undefined : message)
   return new ToolFailure(failure(about).failure, cause === undefined ? {} : { cause })
+}
+
+const isClass = (value: unknown): value is FailureClass => classes.includes(value as FailureClass)
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isFailure = (value: unknown): value is Failure =>
+  isRecord(value) && isClass(value.class) && isText(value.code) && typeof value.message === 'string'
+
+/** Exactly one of the three, with what it needs. */
+export function isControl(value: unknown): value is Control {
+  if (!isRecord(value) || Object.keys(value).length !== 1) return false
+  if (Object.hasOwn(value, 'finish')) return true
+  if (Object.hasOwn(value, 'fail')) return isFailure(value.fail)
+  return isRecord(value.switchFrame) && isText(value.switchFrame.frame)
+}
+
+/** The outcome that a recorded form from the host stands for, with what it left out; undefined if it is none. */
+export function checkedOutcome(given: Json): Outcome | undefined {
+  if (!isRecord(given)) return undefined
+  const { status, value = null, control, summary } = given
+  switch (status) {
+    case 'success':
+      if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string')) return undefined
+      return { ...given, status, value }
+    case 'failure':
+      return isFailure(given.failure) ? failure({ source: 'hook', ...(given.failure as Needed) }) : undefined
+    case 'cancelled': {
+      const about = given.cancellation
+      return isRecord(about) && typeof about.message === 'string'
+        ? { status, cancellation: { ...about, message: about.message, source: (about.source ?? 'hook') as OutcomeSource } }
+        : undefined
+    }
+    case 'unknown': {
+      const about = given.unknown
+      return isRecord(about) && typeof about.message === 'string' && typeof about.startedAt === 'number'
+        ? { status, unknown: { message: about.message, startedAt: about.startedAt, evidence: about.evidence ?? null } }
+        : undefined
+    }
+    default:
+      return undefined
+  }
 }

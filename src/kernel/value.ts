@@ -82,7 +82,7 @@ const escapedSurrogate = String.raw`\ud`
 /** Whether JSON.stringify makes the recorded form of it as it stands: data without methods, tags, attachments or numbers JSON lacks. */
 function isPlain(value: unknown, depth: number): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true
-  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value === 'number') return isFaithful(value)
   // Too deep for the stack or a cycle: the long way says where.
   if (typeof value !== 'object' || depth >= plainDepth) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -99,6 +99,10 @@ function isPlain(value: unknown, depth: number): boolean {
 }
 
 const plainDepth = 64
+
+/** Integers beyond 2^53 were rounded before they came here: the digits shown are not the ones that were meant. Nobody means those of 10^21. */
+const isFaithful = (value: number): boolean =>
+  Math.abs(value) <= Number.MAX_SAFE_INTEGER || (Number.isFinite(value) && (Math.abs(value) >= 1e21 || !Number.isInteger(value)))
 
 /** The value of a recorded form. Attachments come back minted; a bad or unknown tag is value_undecodable. */
 export function decode(text: string): Json {
@@ -126,6 +130,7 @@ function toWire(given: unknown, path: string, depth: number, above: object[]): J
       return value
     case 'number':
       if (!Number.isFinite(value)) refuse(path, `the number ${value}`)
+      if (!isFaithful(value)) refuse(path, `the number ${value}, an integer that JavaScript cannot hold exactly; give it as a string`)
       return value
     case 'boolean':
       return value
@@ -138,10 +143,30 @@ function toWire(given: unknown, path: string, depth: number, above: object[]): J
   }
 }
 
+/** What JSON would make `{}` of: most often a forgotten await, or rows that nobody would see again. */
+const contentless: Readonly<Record<string, string | undefined>> = {
+  __proto__: null as never,
+  Promise: 'a promise; await it first',
+  Map: 'a Map; give Object.fromEntries(map), or [...map]',
+  Set: 'a Set; give [...set]',
+  WeakMap: 'a WeakMap, which has no JSON form',
+  WeakSet: 'a WeakSet, which has no JSON form',
+  Error: 'an error; throw it, or give its message',
+  RegExp: 'a regular expression; give its source',
+  Generator: 'a generator; gather what it yields first',
+  AsyncGenerator: 'a generator; gather what it yields first',
+  'Map Iterator': 'an iterator; give [...iterator]',
+  'Set Iterator': 'an iterator; give [...iterator]',
+  'Array Iterator': 'an iterator; give [...iterator]',
+  ArrayBuffer: 'bytes; keep them with ctx.attachments, or give a text',
+}
+
 function objectToWire(value: object, path: string, depth: number, above: object[]): Json {
   if (minted.has(value)) return { [tag]: 'attachment', ref: { ...(value as Attachment).ref } }
   if (depth >= maxDepth) refuse(path, `nesting deeper than ${maxDepth} levels`)
   if (above.includes(value)) refuse(path, 'a cycle')
+  const odd = contentless[Object.prototype.toString.call(value).slice(8, -1)]
+  if (odd !== undefined) refuse(path, odd)
   above.push(value)
   let wire: Json
   if (Array.isArray(value)) {

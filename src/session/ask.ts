@@ -1,12 +1,15 @@
 // What is asked and what comes back: one call of a model, checked before anything is recorded.
 
+import { closeNames } from '../call/close-names.ts'
 import type { ModelPart } from '../call/project.ts'
+import type { CallPosition } from '../journal/call-state.ts'
 import type { CallTimes } from '../journal/times.ts'
-import { type Duration, milliseconds } from '../kernel/duration.ts'
+import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { frame } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
-import type { Clocks } from '../tool/terms.ts'
+import { type Clocks, clocksOf } from '../tool/terms.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */
@@ -54,28 +57,74 @@ export type OpenCall =
   /** On its way: queued, or in its body. */
   | { readonly status: 'running'; readonly callId: string; readonly name: string }
 
-/** Where calls stand that are named by an idempotency key. */
-export const keyedBatch = 'idempotency key'
-
 export const longestName = 512
 
 /** Names of ours are kept in indexes and in several databases: not too long, and nothing they cannot hold. */
 export const isName = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= longestName && value.isWellFormed() && !value.includes('\0')
 
+const fields: readonly (keyof CallAsk)[] = ['id', 'name', 'input', 'meta', 'timeout', 'deadline', 'idempotencyKey']
+const known: ReadonlySet<string> = new Set(fields)
+
+const wrong = (why: string): never => {
+  throw new PawlError('call_invalid', `${why}.`)
+}
+
+/** Before anything is recorded or started. */
+export function checkAsks(calls: readonly CallAsk[]): void {
+  if (!Array.isArray(calls)) wrong('A list of calls is needed')
+  for (const call of calls) checkAsk(call)
+}
+
 export function checkAsk(call: CallAsk): void {
-  const wrong = (why: string): never => {
-    throw new PawlError('call_invalid', `${why}.`)
-  }
-  if (typeof call !== 'object' || call === null) wrong(`It is ${JSON.stringify(call)}`)
-  for (const field of ['id', 'name'] as const) {
-    const value = call[field]
-    if (typeof value !== 'string' || value === '') wrong(`Its ${field} is ${JSON.stringify(value)}`)
-    if (value.length > longestName) wrong(`Its ${field} has ${value.length} characters; ${longestName} are allowed`)
-    if (!value.isWellFormed() || value.includes('\0')) wrong(`Its ${field} holds a lone surrogate or a NUL`)
-  }
+  if (typeof call !== 'object' || call === null) wrong(`It is ${shown(call)}`)
+  for (const field in call) if (!known.has(field)) checkField(field, call)
+  checkName(call.id, 'Its id')
+  checkName(call.name, 'Its name')
+  if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, 'Its idempotency key')
   if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline))) wrong('Its deadline is not an instant')
-  if (call.timeout !== undefined) for (const [clock, ms] of Object.entries(clockValues(call.timeout))) milliseconds(ms, `timeout.${clock}`)
+  if (call.timeout !== undefined) clocksOf(call.timeout, (why) => wrong(`Its ${why}`))
+  if (call.meta !== undefined) checkMeta(call.meta)
+}
+
+/** A batch that is named by the host. Names that begin like this are ours. */
+const ours = 'pawl:'
+export function checkBatch(batch: string): string {
+  checkName(batch, 'The batch')
+  if (batch.startsWith(ours)) wrong(`The batch begins with '${ours}', as only names of the runtime do`)
+  return batch
+}
+
+/** Where calls with an idempotency key lie, and those under another call: no batch of the host can have these names. */
+export const keyBatch = `${ours}key`
+export const nestedBatch = ({ batch, id, occurrence }: CallPosition, name: string): string =>
+  `${ours}under:${frame(batch, id, occurrence, name)}`
+
+function checkName(value: unknown, what: string): void {
+  if (typeof value !== 'string' || value === '') return wrong(`${what} is ${shown(value)}`)
+  if (value.length > longestName) wrong(`${what} has ${value.length} characters; ${longestName} are allowed`)
+  if (!value.isWellFormed() || value.includes('\0')) wrong(`${what} holds a lone surrogate or a NUL`)
+}
+
+/** What a provider's message has besides is its own affair; what was meant for us and is misspelt is not. */
+function checkField(field: string, call: object): void {
+  const [meant] = closeNames(field, fields, 1)
+  if (meant !== undefined && !Object.hasOwn(call, meant)) wrong(`It has '${field}'; '${meant}' was meant`)
+}
+
+/** Opaque, but it goes on record: as JSON. */
+function checkMeta(meta: unknown): void {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(meta)
+  } catch {
+    // A BigInt, a cycle, or a getter that throws.
+  }
+  if (text === undefined) wrong('Its meta has no JSON form')
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' || value === null ? JSON.stringify(value) : `of type ${typeof value}`
 }
 
 export const clockValues = (timeout: Duration | Clocks): Clocks => (typeof timeout === 'object' ? timeout : { attempt: timeout })

@@ -20,7 +20,7 @@ import { decode, type Json } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks, Concurrency } from '../tool/terms.ts'
 import type { Entry } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, clockValues, keyedBatch } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsks, clockValues, keyBatch, nestedBatch } from './ask.ts'
 import { Batch, cut, type How, type Why } from './gather.ts'
 import type { Standing } from './standing.ts'
 
@@ -38,7 +38,7 @@ export class Batches {
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
   /** Open calls of this process, for cancelling a session. */
-  readonly #open = new Map<string, CallPosition>()
+  readonly #open = new Map<string, { readonly position: CallPosition; readonly batch: Batch }>()
 
   constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes }) {
     this.#engine = host.engine
@@ -64,7 +64,8 @@ export class Batches {
       seen.set(call.id, occurrence + 1)
       const entry = how.tools.find(call.name)
       kinds.push(entry?.kind ?? 'parallel')
-      return askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root }, this.#reading)
+      const { batch, root, byHost } = how
+      return askedOf(call, entry, place, { batch, occurrence, order, root, byHost }, this.#reading)
     })
     this.#expect(asks, kinds, how.onFailure === 'stop')
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
@@ -79,16 +80,16 @@ export class Batches {
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
   async nested(parent: Invocation, calls: readonly CallAsk[], name: string): Promise<NestedOutcome[]> {
+    checkAsks(calls)
     const { position, principal, uid } = parent.request
     const stop = new AbortController()
     const forget = parent.onStop((why) =>
       stop.abort('over' in why ? { reason: 'The call above it ended', by: null } : { reason: why.cancel, by: why.by }),
     )
     try {
-      const batch = `${position.batch}/${position.id}#${position.occurrence}/${name}`
       return await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
         tools: this.#standing.of(parent.request),
-        batch,
+        batch: nestedBatch(position, name),
         onFailure: 'continue',
         signal: stop.signal,
         root: parent.options.root ?? uid,
@@ -99,7 +100,7 @@ export class Batches {
   }
 
   async cancel(of: { tenant: string; session: string }, why: Why): Promise<number> {
-    const mine = [...this.#open].filter(([, place]) => place.tenant === of.tenant && place.session === of.session)
+    const mine = [...this.#open].filter(([, { position }]) => position.tenant === of.tenant && position.session === of.session)
     const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, cut(why, this.#sizes.event))))
     return stopped.filter(Boolean).length
   }
@@ -141,7 +142,7 @@ export class Batches {
     if (started.as === 'conflict')
       return this.#end(asked, order, batch, neverBegun(conflict(batch.calls[order] as CallAsk, started.recorded)))
     const { uid, settled } = started
-    this.#open.set(uid, asked.position)
+    this.#open.set(uid, { position: asked.position, batch })
     batch.joined(uid)
     const over = (): void => {
       this.#open.delete(uid)
@@ -163,7 +164,10 @@ export class Batches {
   #end(asked: Asked, order: number, batch: Batch, ended: Ended, uid = ''): void {
     try {
       const call = batch.calls[order] as CallAsk
+      const { root } = batch.how
       if (stops(ended.outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
+      // The turn that a hook aborts is that of the outermost call.
+      if (root !== undefined && aborts(ended.outcome)) this.#open.get(root)?.batch.stop({ reason: 'A hook aborted the turn', by: null })
       const shown = this.#shown(asked, order, batch, ended, uid)
       if (shown instanceof Promise)
         shown.then(
@@ -199,9 +203,10 @@ function factsOf(call: CallAsk, { position, principal, input }: Asked, { tools }
 }
 
 /** An abort of the turn by a hook stops the batch whatever was asked for. */
-const stops = (outcome: Outcome, how: How): boolean =>
-  outcome.status === 'failure' &&
-  (how.onFailure === 'stop' || (outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted'))
+const stops = (outcome: Outcome, how: How): boolean => outcome.status === 'failure' && (how.onFailure === 'stop' || aborts(outcome))
+
+const aborts = (outcome: Outcome): boolean =>
+  outcome.status === 'failure' && outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted'
 
 /** What is told of a call: of one that never began, too. */
 type Ended = Pick<Settled, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
@@ -218,7 +223,7 @@ function askedOf(
   call: CallAsk,
   entry: Entry | undefined,
   place: Place,
-  at: { batch: string; occurrence: number; order: number; root: string | undefined },
+  at: { batch: string; occurrence: number; order: number; root: string | undefined; byHost: boolean | undefined },
   limits: ArgumentLimits,
 ): Asked {
   const read = readArguments(call.input, limits)
@@ -226,7 +231,7 @@ function askedOf(
   const position: CallPosition =
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
-      : { tenant: place.tenant, session: place.session, batch: keyedBatch, id: key, occurrence: 0 }
+      : { tenant: place.tenant, session: place.session, batch: keyBatch, id: key, occurrence: 0 }
   const tool = entry?.keys[0] ?? call.name
   const input = read.ok ? read.wire : 'null'
   const content = read.ok ? contentOf(read) : JSON.stringify(read.raw)
@@ -237,7 +242,7 @@ function askedOf(
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
-    options: optionsOf(call, tool, read, at, limits.bytes),
+    options: optionsOf(call, tool, read, at, at.byHost === true && entry?.internal === true, limits.bytes),
   }
 }
 
@@ -248,6 +253,7 @@ function optionsOf(
   tool: string,
   read: ReadArguments,
   { order, root }: { order: number; root: string | undefined },
+  internal: boolean,
   mostBytes: number,
 ): CallOptions | null {
   const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
@@ -260,6 +266,7 @@ function optionsOf(
   if (call.deadline !== undefined) options.deadline = Number(call.deadline)
   if (order !== 0) options.order = order
   if (root !== undefined) options.root = root
+  if (internal) options.internal = true
   for (const _ in options) return options
   return null
 }

@@ -7,7 +7,7 @@ import type { Outcome, OutcomeStatus } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, kindOf, type ResolutionKind } from '../wait/resolution.ts'
-import { keyedBatch } from './ask.ts'
+import { keyBatch } from './ask.ts'
 
 export interface CallSummary {
   /** Unique in the store, and in the order in which calls were asked for: what the feed calls a call, and where a list goes on. */
@@ -111,14 +111,14 @@ async function find(
   const { tenant, session } = of
   if (typeof call === 'string') return store.callAt({ tenant, session, batch, id: call, occurrence })
   if ('uid' in call) return store.call(call.uid)
-  return store.callAt({ tenant, session, batch: keyedBatch, id: call.idempotencyKey, occurrence: 0 })
+  return store.callAt({ tenant, session, batch: keyBatch, id: call.idempotencyKey, occurrence: 0 })
 }
 
 function summary(record: CallRecord): CallSummary {
   const { uid, principal, state, attempt: attempts, createdAt, startedAt, settledAt, outcome, options } = record
   const { batch, id, occurrence } = record.position
   const { callId = id, name = record.tool } = options === null ? {} : (JSON.parse(options) as CallOptions)
-  const place = batch === keyedBatch ? { batch: '', idempotencyKey: id } : { batch }
+  const place = batch === keyBatch ? { batch: '', idempotencyKey: id } : { batch }
   return {
     uid,
     callId,

@@ -13,6 +13,8 @@ export interface How {
   readonly signal?: AbortSignal
   /** The outermost call, for nested ones. */
   readonly root?: string
+  /** The host names the tool itself, not a model: it may be an internal one. */
+  readonly byHost?: boolean
 }
 
 export type Why = { reason: string; by: string | null }
@@ -43,11 +45,7 @@ export class Batch {
   #resolve!: (outcomes: CallOutcome[]) => void
   #reject!: (error: unknown) => void
   readonly #running = new Set<string>()
-  readonly #aborted = (): void => {
-    const reason: unknown = this.how.signal?.reason
-    const given = typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : null
-    this.stop(typeof given?.reason === 'string' ? given : { reason: 'The batch was cancelled', by: null })
-  }
+  readonly #aborted = (): void => this.stop(whyOf(this.how.signal?.reason))
 
   constructor(how: How, calls: readonly CallAsk[], asks: readonly Asked[], host: BatchHost) {
     this.how = how
@@ -115,4 +113,14 @@ export class Batch {
     // Should the store not answer, the call's own outcome tells.
     this.#host.engine.cancel(uid, why).catch(() => {})
   }
+}
+
+const longestReason = 500
+
+/** Why a signal was aborted, in the host's words if it has any. */
+function whyOf(given: unknown): Why {
+  if (typeof given === 'object' && given !== null && 'by' in given) return given as Why
+  const said = given instanceof Error && given.name !== 'AbortError' ? given.message : given
+  const reason = typeof said === 'string' && said !== '' ? said.slice(0, longestReason).toWellFormed() : 'The batch was cancelled'
+  return { reason, by: null }
 }

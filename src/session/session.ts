@@ -7,7 +7,7 @@ import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsk, isName, longestName, type OpenCall, type Until } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, isName, longestName, type OpenCall, type Until } from './ask.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
@@ -108,20 +108,22 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return set.tools
     },
-    run: (async (calls: readonly CallAsk[], { batch = '', signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
-      for (const call of calls) checkAsk(call)
-      const how = { tools: standing(), batch, onFailure, ...(signal ? { signal } : {}) }
+    run: (async (calls: readonly CallAsk[], { batch, signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
+      checkAsks(calls)
+      const named = batch === undefined ? '' : checkBatch(batch)
+      const how = { tools: standing(), batch: named, onFailure, ...(signal ? { signal } : {}) }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
-      const { id: given, batch = '', ...rest } = how
+      const { id: given, batch: named, ...rest } = how
+      const batch = named === undefined ? '' : checkBatch(named)
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
       checkAsk(call)
       const stop = new AbortController()
       let settled = false
       const outcome = host.batches
-        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal })
+        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal, byHost: true })
         .then(([first]) => {
           settled = true
           return first as unknown as CallOutcome<Output>

@@ -11,6 +11,18 @@ export interface Hints {
   readonly openWorld?: boolean
 }
 
+const names = ['readOnly', 'destructive', 'idempotent', 'openWorld'] as const
+
+/** Believed as they stand, so they must stand as true or false: a text 'false' would count as said. */
+export function hintsOf(given: Hints | undefined, wrong: (why: string) => never): Hints {
+  const hints = { ...given }
+  for (const [name, said] of Object.entries(hints)) {
+    if (!names.includes(name as 'readOnly')) wrong(`there is no hint '${name}'; there are ${names.join(', ')}`)
+    if (said !== undefined && typeof said !== 'boolean') wrong(`hints.${name} is ${JSON.stringify(said)}, not true or false`)
+  }
+  return Object.freeze(hints)
+}
+
 /** `rerun`: an interrupted body may simply run again (recorded steps are not repeated). `stop`: it may not. */
 export type OnCrash = 'rerun' | 'stop'
 

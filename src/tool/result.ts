@@ -1,8 +1,9 @@
 // What a body may return besides a plain value: result(value, { raw, control, summary }) keeps things beside it that the model does
 // not read (VAL-5, VAL-6).
 
-import type { Control } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { type Control, isControl, type Outcome } from '../kernel/outcome.ts'
+import { type Json, recorded } from '../kernel/value.ts'
 
 export interface ResultOptions {
   /** Kept in the record for people and programs, never shown to the model. */
@@ -27,15 +28,31 @@ export class ToolResult<T> {
 
 export const result = <T>(value: T, options: ResultOptions = {}): ToolResult<T> => new ToolResult(value, options)
 
-/** The success a returned thing stands for. */
-export function successOf(returned: unknown): { status: 'success'; value: Json; raw?: Json; control?: Control; summary?: string } {
-  if (!(returned instanceof ToolResult)) return { status: 'success', value: (returned ?? null) as Json }
+/** The success a returned thing stands for. Throws what is none: an error that was returned was meant to be thrown. */
+export function successOf(returned: unknown): Success {
+  if (!(returned instanceof ToolResult)) return { status: 'success', value: valueOf(returned) }
   const { raw, control, summary } = returned.options
+  if (control !== undefined && !isControl(control)) {
+    throw new PawlError('value_invalid', 'The control of a result must be one of { finish }, { fail } and { switchFrame: { frame } }.')
+  }
+  if (summary !== undefined && typeof summary !== 'string') throw new PawlError('value_invalid', 'The summary of a result must be a text.')
   return {
     status: 'success',
-    value: (returned.value ?? null) as Json,
+    value: valueOf(returned.value),
     ...(raw === undefined ? {} : { raw: raw as Json }),
     ...(control === undefined ? {} : { control }),
     ...(summary === undefined ? {} : { summary }),
   }
+}
+
+type Success = Extract<Outcome, { status: 'success' }>
+
+/** What has no JSON form at all is null, as nothing is. */
+function valueOf(returned: unknown): Json {
+  if (typeof returned !== 'object' || returned === null) {
+    return (typeof returned === 'function' || typeof returned === 'symbol' ? null : (returned ?? null)) as Json
+  }
+  if (returned instanceof Error) throw returned
+  // What it says it is may be nothing.
+  return typeof (returned as { toJSON?: unknown }).toJSON === 'function' ? (recorded(returned) as Json) : (returned as Json)
 }

@@ -53,6 +53,14 @@ export type Concurrency =
 
 type Wrong = (why: string) => never
 
+/** A field that does not exist is a misspelt one: silently left out, what it says would not hold. */
+export function checkFields(given: object, fields: readonly string[], what: string, wrong: Wrong): void {
+  if (typeof given !== 'object' || given === null) wrong(`${what} is not an object`)
+  for (const field of Object.keys(given)) {
+    if (!fields.includes(field)) wrong(`${what} has no field '${field}'; there are ${fields.join(', ')}`)
+  }
+}
+
 const clockNames = ['attempt', 'idle', 'total', 'queue'] as const
 export const defaultRetry = { attempts: 3, baseMs: 500, capMs: 30_000 } as const satisfies RetryPolicy
 
@@ -67,6 +75,7 @@ export function clocksOf(timeout: Duration | Clocks | undefined, wrong: Wrong): 
 
 export function retryOf(retry: Retry | undefined, wrong: Wrong): RetryPolicy | undefined {
   if (retry === undefined) return undefined
+  checkFields(retry, ['attempts', 'base', 'cap'], 'retry', wrong)
   if (!Number.isInteger(retry.attempts) || retry.attempts < 1)
     wrong(`retry.attempts is ${retry.attempts}; it must be a whole number from 1`)
   return {
@@ -88,6 +97,7 @@ export function concurrencyOf(
 }
 
 export function limitsOf(limits: ToolLimits | undefined, wrong: Wrong): ToolLimits {
+  if (limits !== undefined) checkFields(limits, ['concurrent', 'rate'], 'limits', wrong)
   if (limits?.concurrent !== undefined) checkLimit(limits.concurrent, 'limits.concurrent', wrong)
   if (limits?.rate !== undefined) checkRate(limits.rate, 'limits.rate', wrong)
   return limits ?? {}
@@ -100,6 +110,7 @@ export function checkLimit(limit: number, what: string, wrong: Wrong): void {
 }
 
 export function checkRate(rate: Rate, what: string, wrong: Wrong): void {
+  checkFields(rate, ['count', 'per'], what, wrong)
   checkLimit(rate.count, `${what}.count`, wrong)
   if (positive(rate.per, `${what}.per`, wrong) === 0) wrong(`${what}.per is zero`)
 }

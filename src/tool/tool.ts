@@ -8,8 +8,9 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Failure } from '../kernel/outcome.ts'
 import type { Json, Recorded } from '../kernel/value.ts'
 import type { Later, ToolContext } from './context.ts'
-import type { Hints, OnCrash } from './hints.ts'
+import { type Hints, hintsOf, type OnCrash } from './hints.ts'
 import {
+  checkFields,
   clocksOf,
   concurrencyOf,
   type Concurrency,
@@ -122,6 +123,28 @@ export interface Remote {
 }
 
 export const nameShape = /^[A-Za-z0-9_-]{1,64}$/
+const fields: readonly (keyof ToolDefinition<never, never>)[] = [
+  'id',
+  'name',
+  'title',
+  'description',
+  'input',
+  'output',
+  'hints',
+  'timeout',
+  'retry',
+  'onCrash',
+  'concurrency',
+  'limits',
+  'examples',
+  'version',
+  'upgrade',
+  'internal',
+  'repair',
+  'prepare',
+  'reconcile',
+  'execute',
+]
 const functions = ['upgrade', 'repair', 'prepare', 'reconcile', 'execute'] as const
 
 export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
@@ -132,6 +155,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   const wrong = (why: string): never => {
     throw new PawlError('tool_invalid', `Tool '${name}': ${why}.`)
   }
+  checkFields(definition, fields, 'it', wrong)
   if (typeof description !== 'string' || description.trim() === '') wrong('it needs a description, which the model reads')
   if (typeof definition.execute !== 'function') wrong('execute is not a function')
   for (const each of functions) {
@@ -140,7 +164,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
     wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
   if (onCrash === 'rerun' && definition.reconcile) wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
-  const hints = Object.freeze({ ...definition.hints })
+  const hints = hintsOf(definition.hints, wrong)
   const input = compileSchema(definition.input, `Tool '${name}', input`)
   const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)
   const id = definition.id ?? name

@@ -30,7 +30,7 @@ const greet = tool({
   description: 'Greets',
   input: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
   hints: { readOnly: true },
-  execute: ({ name }, ctx) => ctx.step('greet', () => `Hello ${String(name)}`),
+  execute: ({ name }, ctx) => ctx.step('greet', () => `Hello ${name as string}`),
 })
 
 async function start(store: string = url()): Promise<Runtime> {

@@ -20,7 +20,7 @@ onEachStore('steps', (bench) => {
         seen.push(await ctx.step('date', () => new Date(0)))
         seen.push(await ctx.step('nothing', () => {}))
         seen.push(await ctx.step('holes', () => ({ a: undefined, b: [undefined, 1], c: () => 1 })))
-        seen.push(await ctx.step('input', new Map(), (input) => input))
+        seen.push(await ctx.step('input', Object.create({}), (input) => input))
         seen.push(await ctx.step('proto', () => JSON.parse('{"__proto__": {"x": 1}}')))
         return null
       },

@@ -240,6 +240,12 @@ describe.each(['memory', 'sqlite'] as const)('recovery on %s', (kind: StoreKind)
     expect(await run({ version: '1' }, { version: '2' })).toMatchObject({ failure: { code: 'tool_changed' } })
     const upgrade = ({ args }: { args: unknown }): unknown => ({ n: (args as { n: number }).n + 10 })
     expect(await run({ version: '1' }, { version: '2', upgrade })).toMatchObject({ value: 'done' })
+    expect(await run({ version: '1' }, { version: '2', upgrade: () => ({ n: 'ten' }) })).toMatchObject({
+      failure: { code: 'tool_changed' },
+    })
+    expect(await run({ version: '1' }, { version: '2', upgrade: () => Promise.reject(new Error('no')) })).toMatchObject({
+      failure: { class: 'internal' },
+    })
     expect(await run({ onCrash: 'stop' }, { onCrash: 'rerun' })).toMatchObject({ status: 'unknown' })
     expect(await run({ onCrash: 'rerun' }, { onCrash: 'stop' })).toMatchObject({ status: 'unknown' })
     expect(seen).toEqual([{ n: 1 }, { n: 11 }])

@@ -1,6 +1,8 @@
 // A call somebody here runs or waits for.
 
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { Outcome } from '../../kernel/outcome.ts'
+import { decode } from '../../kernel/value.ts'
 import type { Asked, Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 
@@ -11,6 +13,7 @@ export class Live {
   readonly promise: Promise<Settled>
   resolve!: (settled: Settled) => void
   #reject!: (why: unknown) => void
+  #asked = false
   #invocation: LocalInvocation | null = null
   #onReleased: (() => void) | null = null
 
@@ -22,6 +25,15 @@ export class Live {
       this.resolve = resolve
       this.#reject = reject
     })
+  }
+
+  /** How it ends. Whoever asks first gets it as it is; everyone else an outcome of their own, to do with as they like. */
+  settled(): Promise<Settled> {
+    if (!this.#asked) {
+      this.#asked = true
+      return this.promise
+    }
+    return this.promise.then((end) => ({ ...end, outcome: decode(end.text) as unknown as Outcome }))
   }
 
   /** While this worker holds it. */

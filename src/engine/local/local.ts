@@ -153,7 +153,7 @@ export class LocalEngine implements Engine {
   }
 
   #joined(live: Live, asked: Asked): Started | Promise<Started> {
-    if (live.hash === asked.hash) return { as: 'accepted', uid: live.uid, settled: live.promise }
+    if (live.hash === asked.hash) return { as: 'accepted', uid: live.uid, settled: live.settled() }
     return (async () => {
       const record = await this.#host.store.callAt(live.position)
       const { tool, input } = record ?? (live.invocation as LocalInvocation).request
@@ -274,7 +274,7 @@ export class LocalEngine implements Engine {
     if (record.uid === live.uid) return void this.#watch(record)
     this.#forget(live)
     const other = this.#watch(record)
-    other.promise.then(live.resolve, (error: unknown) => live.reject(error))
+    other.settled().then(live.resolve, (error: unknown) => live.reject(error))
   }
 
   #hinted(hint: Hint): void {

@@ -1,0 +1,132 @@
+// Code of the host that a call meets on its way: hooks, policies, schemas, prepare, reconcile. What it leaves astray is contained and named
+// (CALL-11), and the call waits for its answer no longer than a cancel, its total deadline and a patience allow (TIME-1, TIME-3). One that
+// answers at once sets no timer.
+
+import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
+import type { Soon } from '../kernel/soon.ts'
+import type { ToolContext } from '../tool/context.ts'
+import type { Tool } from '../tool/tool.ts'
+import { graceMs, notStarted, outcomeOfStop } from './attempt.ts'
+import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
+import { Context } from './context.ts'
+import type { CallHost } from './host.ts'
+import { scope } from './scope.ts'
+
+/** The call on whose way it is asked. */
+export interface Asking {
+  readonly invocation: Invocation
+  readonly tool: Tool
+  readonly host: CallHost
+}
+
+/** How long hooks, policies and schemas may take. */
+const patienceMs = 30_000
+
+/** No answer came: the call is no longer wanted, is too late, or was patient for long enough. */
+export class Unanswered extends Error {
+  override readonly name = 'Unanswered'
+  readonly why: Stop | ClockName | 'patience'
+  readonly mayStillRun: boolean
+
+  constructor(who: string, why: Stop | ClockName | 'patience', mayStillRun: boolean) {
+    super(`${who} did not answer`)
+    this.why = why
+    this.mayStillRun = mayStillRun
+  }
+}
+
+/** How the call ends because of it; null if it was only too slow, which each stage has its own meaning for. Throws if the call is not ours any more. */
+export function endOf({ why, mayStillRun }: Unanswered): ToSettle | null {
+  if (why === 'patience') return null
+  return typeof why === 'object' && 'over' in why ? notStarted(why) : outcomeOfStop(why, mayStillRun)
+}
+
+/** For what has to answer at once. */
+export const contained = <T>(who: string, asking: Asking, run: () => T): T => scope.run(aboutOf(who, asking), run)
+
+/** What it gives, or throws, or `Unanswered`. */
+export function ask<T>(who: string, asking: Asking, run: () => T | PromiseLike<T>): Soon<T> {
+  const given = contained(who, asking, run)
+  return isThenable(given) ? answered(given, { who, asking, clock: 'patience', ms: patienceMs }) : given
+}
+
+/**
+ * The same for prepare and reconcile, which get a ctx, have the time of an attempt, and like a body are told to stop and given a grace.
+ * With `step` nothing recorded may be used inside.
+ */
+export async function askInContext<T>(
+  who: string,
+  asking: Asking,
+  run: (ctx: ToolContext) => T | PromiseLike<T>,
+  step?: string,
+): Promise<T> {
+  const { invocation, tool, host } = asking
+  const context = new Context(invocation, tool, host)
+  const about = step === undefined ? aboutOf(who, asking) : { ...aboutOf(who, asking), step }
+  try {
+    const given = scope.run(about, run, context.ctx)
+    if (!isThenable(given)) return given
+    const ms = clockMs('attempt', invocation.options, tool.clocks) as number
+    return await answered(given, { who, asking, clock: 'attempt', ms, abort: (reason) => context.abort(reason) })
+  } finally {
+    context.end()
+  }
+}
+
+const aboutOf = (who: string, { invocation, tool, host }: Asking) => ({
+  tool: tool.name,
+  callId: invocation.callId,
+  call: invocation.request.uid,
+  logger: host.logger,
+  who,
+})
+
+interface Patience {
+  readonly who: string
+  readonly asking: Asking
+  readonly clock: ClockName | 'patience'
+  readonly ms: number
+  /** Tells it to stop; then it has a grace. */
+  readonly abort?: (reason: string | Error) => void
+}
+
+function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort }: Patience): Promise<T> {
+  const { invocation, tool, host } = asking
+  const { clock } = host
+  return new Promise<T>((resolve, reject) => {
+    const alarms: (() => void)[] = []
+    let given: Unanswered['why'] | null = null
+    let over = false
+    const end = (): boolean => {
+      for (const callOff of alarms) callOff()
+      if (over) return false
+      over = true
+      return true
+    }
+    const giveUp = (mayStillRun: boolean): void => {
+      if (end()) reject(new Unanswered(who, given as Unanswered['why'], mayStillRun))
+    }
+    const stop = (why: Unanswered['why']): void => {
+      if (given !== null) return
+      given = why
+      const lost = typeof why === 'object' && 'over' in why
+      abort?.(lost ? why.over : typeof why === 'object' ? why.cancel : `The ${why} timeout ran out`)
+      if (abort && !lost) alarms.push(clock.timer(graceMs, () => giveUp(true)))
+      else giveUp(false)
+    }
+    alarms.push(clock.timer(ms, () => stop(name)))
+    const lateAt = tooLateAt(invocation.request.createdAt, invocation.options, tool.clocks)
+    if (lateAt !== undefined) alarms.push(clock.timer(Math.max(0, lateAt - clock.now()), () => stop('total')))
+    alarms.push(invocation.onStop(stop))
+    if (over) end()
+    Promise.resolve(work).then(
+      (value) => end() && resolve(value),
+      // Once it was told to stop, an error is only the echo of that.
+      (error: unknown) => (given === null ? end() && reject(error) : giveUp(false)),
+    )
+  })
+}
+
+/** Looking at what was given may throw: then that is what it did. */
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof (value as { then?: unknown }).then === 'function'

@@ -1,0 +1,17 @@
+// What every result passes before it is settled, whoever gave it: the body, the outside, prepare or reconcile (CALL-1).
+
+import type { ToSettle } from '../engine/engine.ts'
+import type { Soon } from '../kernel/soon.ts'
+import type { Accepted } from './accepted.ts'
+import type { Asking } from './asked.ts'
+import { bounded } from './bound.ts'
+import { checkOutput } from './check-output.ts'
+import { afterHooks } from './hooks.ts'
+
+/** After hooks, check output, and its size (VAL-8). The engine settles it, once; show.ts shows it to the model; the feed tells. */
+export function finish(asking: Asking, accepted: Accepted, given: ToSettle): Soon<ToSettle> {
+  const { invocation, host } = asking
+  const hooked = afterHooks(asking, accepted, given)
+  const checked = hooked instanceof Promise ? hooked.then((outcome) => checkOutput(asking, outcome)) : checkOutput(asking, hooked)
+  return checked instanceof Promise ? checked.then((outcome) => bounded(outcome, invocation, host)) : bounded(checked, invocation, host)
+}

@@ -1,0 +1,275 @@
+// Adversary: what the host hands over and never answers, and what of it is checked (TIME-1, TIME-3, TOOL-7, CALL-4, CALL-6).
+
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime, type Runtime, tool, type Tool } from 'pawl'
+import { type ManualClock, manualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { onEachStore } from '../each-store.ts'
+import { mortal, storeOf } from '../mortal.ts'
+import { after, quiet } from './kit.ts'
+
+const empty = z.object({})
+const never = (): Promise<never> => new Promise(() => {})
+
+onEachStore('adversary: the host', (bench) => {
+  test('TIME-1 TIME-3 CALL-11: a prepare that never answers does not outlive a cancel', async () => {
+    const clock = manualClock()
+    const stuck = tool({ name: 'stuck', description: 'Stuck', input: empty, prepare: never, execute: () => 1 })
+    const runtime = await bench.open([stuck], { clock })
+    const call = runtime.session('s').call(stuck, {})
+    await clock.advance('1s')
+    await call.cancel()
+    expect(await after(call.outcome, clock)).toMatchObject({ value: { status: 'cancelled' } })
+  })
+
+  test('TIME-1: a total deadline binds while prepare runs', async () => {
+    const clock = manualClock()
+    const stuck = tool({ name: 'stuck', description: 'Stuck', input: empty, timeout: { total: '10s' }, prepare: never, execute: () => 1 })
+    const runtime = await bench.open([stuck], { clock })
+    const end = await after(runtime.session('s').run([{ id: 'a', name: 'stuck' }]), clock)
+    expect(end).toMatchObject({ value: [{ status: 'failure', failure: { code: 'deadline_exceeded' } }] })
+  })
+
+  test('TIME-1 TIME-3 CALL-11: a before hook that never answers does not outlive a cancel or a deadline', async () => {
+    const clock = manualClock()
+    const plain = tool({
+      name: 'plain',
+      description: 'Plain',
+      input: z.object({ n: z.number() }),
+      timeout: { total: '10s' },
+      execute: () => 1,
+    })
+    const hooks = [{ name: 'slow', before: ({ input }: { input: unknown }) => ((input as { n: number }).n === 1 ? never() : undefined) }]
+    const runtime = await bench.open([plain], { clock, hooks })
+    const stop = new AbortController()
+    const run = runtime.session('s').run(
+      [1, 2].map((n) => ({ id: `${n}`, name: 'plain', input: { n } })),
+      { batch: 'b', signal: stop.signal },
+    )
+    await clock.advance('30s')
+    stop.abort()
+    expect(await after(run, clock)).not.toBe('hangs')
+  })
+
+  test('CALL-2 CALL-11: an after hook that never answers loses no outcome', async () => {
+    const clock = manualClock()
+    const plain = tool({ name: 'plain', description: 'Plain', input: empty, execute: () => 'done' })
+    const runtime = await bench.open([plain], { clock, hooks: [{ name: 'slow', after: never }] })
+    const stop = new AbortController()
+    const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
+    await clock.advance('30s')
+    stop.abort()
+    expect(await after(run, clock)).toMatchObject({ value: [{ callId: 'a' }] })
+  })
+
+  test('POL-1 TIME-1 TIME-3: a policy function that never answers does not outlive a cancel or a deadline', async () => {
+    const clock = manualClock()
+    const plain = tool({ name: 'plain', description: 'Plain', input: empty, timeout: { total: '10s' }, execute: () => 'done' })
+    const runtime = await bench.open([plain], { clock, policy: { decide: never } })
+    const stop = new AbortController()
+    const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
+    await clock.advance('30s')
+    stop.abort()
+    expect(await after(run, clock)).toMatchObject({ value: [{ callId: 'a' }] })
+  })
+
+  test('TIME-1 TOOL-7: an output schema that never answers does not outlive a cancel or a deadline', async () => {
+    const clock = manualClock()
+    const plain = tool({
+      name: 'plain',
+      description: 'Plain',
+      input: empty,
+      output: z.string().refine(never),
+      timeout: { total: '10s' },
+      execute: () => 'done',
+    })
+    const runtime = await bench.open([plain], { clock })
+    const stop = new AbortController()
+    const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
+    await clock.advance('30s')
+    stop.abort()
+    expect(await after(run, clock)).not.toBe('hangs')
+  })
+
+  test('CALL-4: a validator that answers with a thenable is waited for', async () => {
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'own',
+        // oxlint-disable-next-line unicorn/no-thenable
+        validate: () => ({ then: (resolve: (r: unknown) => void) => resolve({ issues: [{ message: 'never valid' }] }) }),
+        jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) },
+      },
+    }
+    const seen: unknown[] = []
+    const odd = tool({ name: 'odd', description: 'Odd', input: schema as never, execute: (input) => void seen.push(input) })
+    const runtime = await bench.open([odd])
+    const [end] = await runtime.session('s').run([{ id: 'a', name: 'odd', input: { x: 1 } }])
+    expect([end?.status, seen]).toEqual(['failure', []])
+  })
+
+  test('CALL-10: output that is cut says so', async () => {
+    const clock = manualClock()
+    const loud = tool({
+      name: 'loud',
+      description: 'Loud',
+      input: empty,
+      execute: (_, ctx) => {
+        ctx.output('x'.repeat(262_144))
+        ctx.output('the end, with the error in it')
+      },
+    })
+    const runtime = await bench.open([loud], { clock })
+    const s = runtime.session('s')
+    let text = ''
+    const stop = new AbortController()
+    const reading = (async () => {
+      for await (const event of s.events({ live: true, signal: stop.signal })) if (event.live) text += (event.body as { text: string }).text
+    })()
+    await clock.advance(0)
+    await s.run([{ id: 'a', name: 'loud' }])
+    await clock.advance('1s')
+    stop.abort()
+    await reading
+    expect(text.slice(262_144)).toContain('cut')
+  })
+
+  test('TIME-1: a clock of a call that does not exist, and a timeout of zero, are refused', async () => {
+    const plain = tool({ name: 'plain', description: 'Plain', input: empty, execute: () => 1 })
+    const runtime = await bench.open([plain])
+    const s = runtime.session('s')
+    const codes: unknown[] = []
+    for (const timeout of [{ attmpt: '1s' } as never, 0, { total: 0 }]) {
+      const end = await s.run([{ id: `a${codes.length}`, name: 'plain', timeout }]).catch((error: { code?: string }) => error.code)
+      codes.push(typeof end === 'string' ? 'refused' : 'accepted')
+    }
+    expect(codes).toEqual(['refused', 'refused', 'refused'])
+  })
+
+  test('CALL-6 SCHED-4: nested calls of two parents never meet, whatever their batches and ids are called', async () => {
+    const echo = tool({ name: 'echo', description: 'Echo', input: z.object({ of: z.string() }), execute: ({ of }) => of })
+    const parent = tool({
+      name: 'parent',
+      description: 'Calls echo',
+      input: z.object({ of: z.string() }),
+      execute: async ({ of }, ctx) => await ctx.call(echo, { of }),
+    })
+    const runtime = await bench.open([echo, parent])
+    const s = runtime.session('s')
+    const [one] = await s.run([{ id: 'b/c', name: 'parent', input: { of: 'one' } }], { batch: 'a' })
+    const [two] = await s.run([{ id: 'c', name: 'parent', input: { of: 'two' } }], { batch: 'a/b' })
+    expect([one, two]).toMatchObject([{ value: { value: 'one' } }, { value: { value: 'two' } }])
+  })
+
+  test('CALL-6: an idempotency key never meets a batch and an id', async () => {
+    const echo = tool({ name: 'echo', description: 'Echo', input: z.object({ of: z.string() }), execute: ({ of }) => of })
+    const runtime = await bench.open([echo])
+    const s = runtime.session('s')
+    const [one] = await s.run([{ id: 'x', name: 'echo', input: { of: 'one' } }], { batch: 'idempotency key' })
+    const [two] = await s.run([{ id: 'y', name: 'echo', input: { of: 'two' }, idempotencyKey: 'x' }], { batch: 'b' })
+    expect([one, two]).toMatchObject([{ value: 'one' }, { value: 'two' }])
+  })
+})
+
+describe.each(['memory', 'sqlite'] as const)('adversary: recovery on %s', (kind) => {
+  /** A first worker that can die, and a second one on the same store. */
+  async function two(): Promise<{
+    clock: ManualClock
+    first(tools: Tool[], more?: object): Promise<{ runtime: Runtime; die(): void }>
+    second(tools: Tool[], more?: object): Promise<Runtime>
+  }> {
+    const clock = manualClock()
+    const file = join(mkdtempSync(join(tmpdir(), 'pawl-adv-')), 'a.db')
+    const store = storeOf(kind, file, clock)
+    const keys = { secret: 'x'.repeat(32) }
+    return {
+      clock,
+      async first(tools, more = {}) {
+        const one = mortal(store)
+        const runtime = await createRuntime({ store: one.store, tools, clock, keys, logger: quiet, lease: '1s', ...more })
+        return { runtime, die: () => one.die() }
+      },
+      second: (tools, more = {}) => createRuntime({ store, tools, clock, keys, logger: quiet, lease: '1s', ...more }),
+    }
+  }
+
+  test('TOOL-7 CALL-1: what reconcile finds is checked like every other output', async () => {
+    const w = await two()
+    const make = (reconcile?: () => unknown) =>
+      tool({
+        name: 'pay',
+        description: 'Pays',
+        input: empty,
+        output: z.object({ id: z.string() }),
+        execute: never,
+        ...(reconcile ? { reconcile: reconcile as never } : {}),
+      })
+    const one = await w.first([make()])
+    void one.runtime
+      .session('s')
+      .run([{ id: 'a', name: 'pay' }])
+      .catch(() => {})
+    await w.clock.advance(0)
+    one.die()
+    await w.clock.advance('10s')
+    const runtime = await w.second([make(() => ({ value: { wrong: true } }))])
+    const end = await after(runtime.session('s').run([{ id: 'a', name: 'pay' }]), w.clock)
+    await runtime.close({ grace: 0 })
+    expect(end).toMatchObject({ value: [{ status: 'failure', failure: { code: 'invalid_output' } }] })
+  })
+
+  test('TIME-1 TIME-3 DUR-3: a reconcile that never answers does not outlive a cancel', async () => {
+    const w = await two()
+    const make = (reconcile?: () => unknown) =>
+      tool({ name: 'pay', description: 'Pays', input: empty, execute: never, ...(reconcile ? { reconcile: reconcile as never } : {}) })
+    const one = await w.first([make()])
+    void one.runtime
+      .session('s')
+      .run([{ id: 'a', name: 'pay' }])
+      .catch(() => {})
+    await w.clock.advance(0)
+    one.die()
+    await w.clock.advance('10s')
+    const runtime = await w.second([make(never)])
+    const stop = new AbortController()
+    const run = runtime.session('s').run([{ id: 'a', name: 'pay' }], { signal: stop.signal })
+    await w.clock.advance('2m')
+    stop.abort()
+    const end = await after(run, w.clock)
+    await runtime.close({ grace: 0 })
+    expect(end).toMatchObject({ value: [{ callId: 'a', status: 'unknown' }] })
+  })
+
+  test('CALL-1 CALL-7: an answer that came while the tool got a new version is not lost', async () => {
+    const w = await two()
+    let key = ''
+    const make = (version: string) =>
+      tool({
+        name: 'sign',
+        description: 'Signs',
+        input: empty,
+        version,
+        onCrash: 'rerun',
+        execute: async (_, ctx) => {
+          const later = await ctx.later<string>({ deadline: '1d' })
+          key = later.key
+          return later
+        },
+      })
+    const one = await w.first([make('1')])
+    void one.runtime
+      .session('s')
+      .run([{ id: 'a', name: 'sign' }])
+      .catch(() => {})
+    await w.clock.advance('1s')
+    await one.runtime.close({ grace: 0 })
+    const runtime = await w.second([make('2')])
+    await runtime.resolve(key, { value: 'signed' })
+    const end = await after(runtime.session('s').run([{ id: 'a', name: 'sign' }]), w.clock)
+    await runtime.close({ grace: 0 })
+    expect(end).toMatchObject({ value: [{ status: 'success', value: 'signed' }] })
+  })
+})
