@@ -6,6 +6,7 @@ import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
+import { Outside } from './call/outside.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
@@ -101,7 +102,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const usage = new SessionUsage(budget, store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, standing, show })
+    const outside = new Outside()
+    const batches = new Batches({ engine: () => engine, queue, standing, show, outside })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -112,7 +114,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       hooks,
       policies,
       usage,
-      nested: (parent, calls, name) => batches.nested(parent, calls, name),
+      outside,
+      nested: (parent, calls, name, above) => batches.nested(parent, calls, name, above),
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)

@@ -155,7 +155,8 @@ async function recordedOnes(invocation: Invocation, tool: Tool, host: CallHost):
   const { version, prepared: said } = invocation.terms ?? {}
   const prepared = said ? await prepare(invocation, tool, decode(args), host) : { payload: none }
   if ('settle' in prepared) return prepared
-  if (version === tool.version) return new FromRecord(args, prepared.payload)
+  // An answer that has come needs no body, so it does not matter what that has become.
+  if (version === tool.version || invocation.landed) return new FromRecord(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
     settle: failure({ class: 'unavailable', code: 'tool_changed', message: `The tool has changed since this was asked. ${change}.` }),

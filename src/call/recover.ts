@@ -1,6 +1,6 @@
 // What to do with a call whose worker died over its body (DUR-3): decided from the recorded state and the live definition.
 
-import type { Driven, Invocation } from '../engine/engine.ts'
+import type { Invocation, ToSettle } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
 import { failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
@@ -21,7 +21,7 @@ export function moveAfter(interrupted: Interruption | null, onCrash: OnCrash, ca
 }
 
 /** Null when the body is to run (first or again); else how the call ends without it. */
-export function afterInterruption(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<Driven | null> {
+export function afterInterruption(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Soon<ToSettle | null> {
   const { interrupted } = invocation
   if (!interrupted) return null
   // The stricter of what the tool was and what it is wins (CALL-7).
@@ -37,7 +37,7 @@ export function afterInterruption(invocation: Invocation, tool: Tool, args: Json
   }
 }
 
-async function reconcile(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<Driven | null> {
+async function reconcile(invocation: Invocation, tool: Tool, args: Json, host: CallHost): Promise<ToSettle | null> {
   try {
     const look = tool.reconcile as (input: Json, ctx: unknown) => Finding<unknown> | Promise<Finding<unknown>>
     const finding = await inContext(invocation, tool, host, async (ctx) => look(args, ctx))

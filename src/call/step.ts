@@ -1,37 +1,48 @@
 // The function of a step while it runs: its tries, its timeout, and what is recorded of its end.
 
-import type { Invocation, StepEnd } from '../engine/engine.ts'
+import type { StepEnd } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { StepOptions } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
+import type { Around } from './verbs.ts'
 
 /** Runs the function of a step: its tries, its timeout; every end is a value to record. */
-export async function runStep(
-  run: () => unknown,
-  id: string,
-  options: StepOptions | undefined,
-  host: CallHost & { invocation: Invocation; over: () => boolean },
-): Promise<StepEnd> {
+export async function runStep(run: () => unknown, id: string, options: StepOptions | undefined, around: Around): Promise<StepEnd> {
+  const { host, invocation } = around
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
   if (!(Number.isInteger(attempts) && attempts >= 1)) throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
     // Nobody waits for it any more: the body has returned, or was given up, while this was on its way.
-    if (host.over()) throw new PawlError('attempt_over')
+    if (around.over) throw new PawlError('attempt_over')
     try {
       return { done: encode(await timed(run, id, options, host)) }
     } catch (error) {
       if (attempt >= attempts) return { failed: encode(describe(error)) }
-      await new Promise<void>((resolve) => void host.clock.timer(delay, resolve))
+      await pause(delay, around)
       // Nobody wants it any more: another try would be an effect that nobody records.
-      const { stopped } = host.invocation
-      if (stopped) throw 'over' in stopped ? stopped.over : new PawlError('attempt_over')
+      const { stopped } = invocation
+      if (stopped && 'over' in stopped) throw stopped.over
+      if (around.unwanted) throw new PawlError('attempt_over')
       delay = Math.min(delay * 2, 30_000)
     }
   }
+}
+
+/** Until the delay is over, or nobody waits for it any more: then no timer stays behind. */
+async function pause(ms: number, around: Around): Promise<void> {
+  let forget = (): void => {}
+  let callOff = (): void => {}
+  await new Promise<void>((resolve) => {
+    callOff = around.host.clock.timer(ms, resolve)
+    forget = around.onUnwanted(resolve)
+    if (around.unwanted) resolve()
+  })
+  callOff()
+  forget()
 }
 
 async function timed(run: () => unknown, id: string, options: StepOptions | undefined, host: CallHost): Promise<unknown> {

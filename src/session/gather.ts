@@ -12,9 +12,22 @@ export interface How {
   readonly signal?: AbortSignal
   /** The outermost call, for nested ones. */
   readonly root?: string
+  /** Hears when all that is open waits for the outside, and when that is over. */
+  readonly stand?: (still: boolean) => void
 }
 
-export type Why = { reason: string; by: string | null }
+export type Why = { readonly reason: string; readonly by: string | null }
+
+/** The reason of a signal that cancels on behalf of somebody. */
+export class Cancel implements Why {
+  readonly reason: string
+  readonly by: string | null
+
+  constructor(reason: string, by: string | null) {
+    this.reason = reason.toWellFormed()
+    this.by = by === null ? null : by.toWellFormed()
+  }
+}
 
 export class Batch {
   readonly how: How
@@ -28,12 +41,9 @@ export class Batch {
   #resolve!: (outcomes: CallOutcome[]) => void
   #reject!: (error: unknown) => void
   readonly #running = new Set<string>()
-  readonly #aborted = (): void => {
-    const reason: unknown = this.how.signal?.reason
-    const why =
-      typeof reason === 'object' && reason !== null && 'by' in reason ? (reason as Why) : { reason: 'The batch was cancelled', by: null }
-    this.stop(why)
-  }
+  readonly #waiting = new Set<string>()
+  #still = false
+  readonly #aborted = (): void => this.stop(whyOf(this.how.signal?.reason))
 
   constructor(how: How, calls: readonly CallAsk[], engine: Engine, over: () => void) {
     this.how = how
@@ -58,6 +68,17 @@ export class Batch {
 
   left(uid: string): void {
     this.#running.delete(uid)
+    this.waits(uid, false)
+  }
+
+  /** A call of it waits for the outside, or does so no longer. */
+  waits(uid: string, now: boolean): void {
+    if (now) this.#waiting.add(uid)
+    else this.#waiting.delete(uid)
+    const still = this.#waiting.size > 0 && this.#waiting.size === this.#running.size
+    if (still === this.#still) return
+    this.#still = still
+    this.how.stand?.(still)
   }
 
   stop(why: Why): void {
@@ -91,3 +112,13 @@ export class Batch {
     this.#engine.cancel(uid, why).catch(() => {})
   }
 }
+
+/** Why a signal aborted, as far as it says so. */
+function whyOf(said: unknown): Why {
+  if (said instanceof Cancel) return said
+  const words = typeof said === 'string' ? said : said instanceof Error && !isPlainAbort(said) ? said.message : ''
+  return { reason: words.trim() === '' ? 'The batch was cancelled' : words.toWellFormed(), by: null }
+}
+
+/** What an abort() without a reason gives. */
+const isPlainAbort = (error: Error): boolean => error.name === 'AbortError' && error instanceof DOMException

@@ -8,6 +8,7 @@ import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, checkAsk, isName, longestName } from './ask.ts'
 import type { Batches } from './batch.ts'
+import { Cancel } from './gather.ts'
 
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
@@ -113,12 +114,12 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         outcome,
         async cancel(reason = 'The call was cancelled', by) {
           if (settled) return false
-          stop.abort({ reason, by: by ?? null })
+          stop.abort(new Cancel(reason, by ?? null))
           return true
         },
       }
     },
-    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, { reason, by: by ?? null }),
+    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, new Cancel(reason, by ?? null)),
     events: host.feed.reader({ tenant, session: id }),
   }
 }

@@ -20,7 +20,7 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
-import { HeldCall } from './held.ts'
+import { cancelKey, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 
 const noOptions: CallOptions = {}
@@ -48,9 +48,6 @@ export class LocalInvocation implements Invocation {
   /** How many waits and sleeps the body is in, and how many steps run. */
   #waiting = 0
   #running = 0
-  /** The last write of this execution, the one that lets go of the call. */
-  #letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
-  #onLetGo: (() => void) | null = null
 
   constructor(host: Host, record: CallRecord, known: Known) {
     this.#host = host
@@ -62,6 +59,8 @@ export class LocalInvocation implements Invocation {
     this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
     this.#waits = known.waits ? new Map(known.waits.map((wait) => [wait.name, wait])) : null
     this.retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
+    const cancel = this.#steps?.get(cancelKey)
+    if (cancel) this.held.cancelledBefore(cancel)
   }
 
   get callId(): string {
@@ -105,8 +104,16 @@ export class LocalInvocation implements Invocation {
     return args
   }
 
+  /** It waits for its turn or its next try, so that letting go of it interrupts nothing. A nested call belongs to the body above it. */
+  get unbegun(): boolean {
+    const { state, args } = this.held.progress
+    return args !== null && (state === 'received' || state === 'queued') && this.landed === null && this.options.root === undefined
+  }
+
   begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>> {
     const { held } = this
+    if (this.#host.closing() && this.options.root === undefined) held.end(new PawlError('runtime_closed'))
+    held.check()
     const at = this.#host.clock.now()
     const { args, terms, wait, outcome, settledAt } = held.progress
     const attempt = held.progress.attempt + 1
@@ -150,7 +157,7 @@ export class LocalInvocation implements Invocation {
     this.#running++
     const end = await body().finally(() => this.#running--)
     // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.
-    if (this.attempt !== attempt || this.#letGo !== 'not yet') throw new PawlError('attempt_over')
+    if (this.attempt !== attempt || held.letGo !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)
     await held.write(held.held({ steps: [ended], events: [held.event(`step.${state}`, ended.at, { step: spec.key })] }))
@@ -259,11 +266,10 @@ export class LocalInvocation implements Invocation {
     const { args, terms, attempt, startedAt, wait } = held.progress
     held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
     const change = held.moved(held.event('call.settled', at, { status, attempts: attempt }), true)
-    this.#letGo = 'under way'
+    held.letsGo('under way')
     this.#host.store.write(change, (answer) => {
       const written = held.judge(answer)
-      this.#letGo = 'settled' // or somebody else's, or unknown: in no case ours to give back
-      this.#onLetGo?.()
+      held.letsGo('settled') // or somebody else's, or unknown: in no case ours to give back
       heard(written)
     })
   }
@@ -278,7 +284,7 @@ export class LocalInvocation implements Invocation {
       updateCall: { uid: this.request.uid, progress, release: true },
       events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
-    this.#letGo = 'under way'
+    held.letsGo('under way')
     let parked = false
     try {
       const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
@@ -286,16 +292,15 @@ export class LocalInvocation implements Invocation {
       if (committed.ok) return 'parked'
       return committed.refused.kind === 'open' ? 'answered' : 'lost'
     } finally {
-      this.#letGo = parked ? 'parked' : 'not yet'
-      this.#onLetGo?.()
+      held.letsGo(parked ? 'parked' : 'not yet')
     }
   }
 
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
     // It may just be settling or parking: what that wrote must not be written over.
-    if (this.#letGo === 'under way') await new Promise<void>((resolve) => void (this.#onLetGo = resolve))
-    if (this.#letGo !== 'not yet') return
+    if (this.held.letGo === 'under way') await this.held.lettingGo()
+    if (this.held.letGo !== 'not yet') return
     await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 

@@ -11,6 +11,8 @@ export class Live {
   readonly promise: Promise<Settled>
   resolve!: (settled: Settled) => void
   #reject!: (why: unknown) => void
+  /** By the record, as far as we have seen it. */
+  parked = false
   #invocation: LocalInvocation | null = null
   #onReleased: (() => void) | null = null
 
@@ -31,12 +33,19 @@ export class Live {
 
   hold(invocation: LocalInvocation): void {
     this.#invocation = invocation
+    this.parked = false
   }
 
   /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
   release(): void {
     this.#invocation = null
     this.#onReleased?.()
+  }
+
+  /** It waits for its answer: nobody holds it. */
+  park(): void {
+    this.parked = true
+    this.release()
   }
 
   released(): Promise<void> {

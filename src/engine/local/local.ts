@@ -11,12 +11,13 @@ import { Places } from '../../journal/places.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
-import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, ToSettle, Wait } from '../engine.ts'
+import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
 import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
 import { Live } from './live.ts'
 import { Lease } from './lease.ts'
+import { recordedForm, unlessCancelled } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
@@ -44,6 +45,7 @@ export class LocalEngine implements Engine {
   readonly #byUid = new Map<string, Live>()
   readonly #stopListening: () => void
   #closing = false
+  #closed = false
   #release = (): void => {}
 
   private constructor(options: LocalEngineOptions) {
@@ -53,7 +55,7 @@ export class LocalEngine implements Engine {
     const waiters = new Waiters(store)
     this.#answers = new Answers({ store, clock, waiters })
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers }
+    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
@@ -82,7 +84,8 @@ export class LocalEngine implements Engine {
   }
 
   start(asked: Asked): Started | Promise<Started> {
-    if (this.#closing) throw new PawlError('runtime_closed')
+    // A body that may still finish may also call what it needs for that.
+    if (this.#closed || (this.#closing && asked.options?.root === undefined)) throw new PawlError('runtime_closed')
     const { position } = asked
     let live = this.#live.get(position)
     if (!live) {
@@ -101,12 +104,13 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
-    const here = this.#byUid.get(uid)?.invocation
-    if (here) return here.held.cancel(why)
+    const held = this.#byUid.get(uid)?.invocation?.held
+    const asked = held && (await held.cancel(why))
+    if (held && (asked || held.letGo !== 'parked')) return asked === true
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    return wait ? this.#answers.cancel(wait, why.reason) : false
+    return wait ? this.#answers.cancel(wait, why) : false
   }
 
   async close(graceMs: number): Promise<void> {
@@ -116,8 +120,11 @@ export class LocalEngine implements Engine {
     this.#stopListening()
     timers.stop()
     await this.#sweeper.stop()
-    await this.#finishing(graceMs, clock)
     const over = new PawlError('runtime_closed')
+    // What has not begun does not begin here any more. It stays ours to the end, so that nobody overtakes what runs before it.
+    for (const { invocation } of this.#byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
+    await this.#finishing(graceMs, clock)
+    this.#closed = true
     const held = [...this.#byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
     for (const invocation of held) invocation.held.end(over)
     await Promise.allSettled(held.map((invocation) => invocation.handBack()))
@@ -152,7 +159,8 @@ export class LocalEngine implements Engine {
   }
 
   #joined(live: Live, asked: Asked): Started | Promise<Started> {
-    if (live.hash === asked.hash) return { as: 'accepted', uid: live.uid, settled: live.promise }
+    const { uid, promise: settled } = live
+    if (live.hash === asked.hash) return live.parked ? { as: 'accepted', uid, settled, parked: true } : { as: 'accepted', uid, settled }
     return (async () => {
       const record = await this.#host.store.callAt(live.position)
       const { tool, input } = record ?? (live.invocation as LocalInvocation).request
@@ -202,6 +210,7 @@ export class LocalEngine implements Engine {
   #watch(record: CallRecord): Live {
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
     if (record.state === 'settled') this.#ended(live, record, record.attempt, record.outcome as string)
+    else if (!live.invocation) live.parked = record.state === 'parked'
     return live
   }
 
@@ -225,9 +234,10 @@ export class LocalEngine implements Engine {
     )
   }
 
-  #driven(live: Live, invocation: LocalInvocation, driven: Driven): void {
+  #driven(live: Live, invocation: LocalInvocation, given: Driven): void {
+    const driven = unlessCancelled(given, invocation.stopped)
     if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
-    const [status, text] = this.#recorded(driven, invocation)
+    const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
       invocation.settle(status, text, (written) => {
         if (written) this.#ended(live, invocation.request, invocation.attempt, text)
@@ -240,7 +250,7 @@ export class LocalEngine implements Engine {
 
   async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
     const parked = await invocation.park(wait)
-    if (parked === 'parked') return live.release()
+    if (parked === 'parked') return live.park()
     if (parked === 'lost') return this.#lost(live)
     // Its answer came before it could park: land it here and now.
     const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
@@ -268,16 +278,6 @@ export class LocalEngine implements Engine {
     this.#forget(live)
     this.#live.delete(live.position)
     live.reject(error)
-  }
-
-  /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
-  #recorded({ settle, text }: ToSettle, invocation: LocalInvocation): [Outcome['status'], string] {
-    try {
-      return [settle.status, text ?? encode(settle)]
-    } catch (error) {
-      this.#host.logger.error('An outcome has no recorded form', { call: invocation.request.uid, error })
-      return ['failure', encode(failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage }))]
-    }
   }
 
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from 'pawl'
 import { systemClock } from '../../../src/kernel/time.ts'
 import { Alarms } from '../../../src/call/alarms.ts'
+import { Outside } from '../../../src/call/outside.ts'
 import { Queue } from '../../../src/call/queue.ts'
 import { SessionUsage } from '../../../src/call/usage.ts'
 import { toolset } from '../../../src/tool/toolset.ts'
@@ -143,6 +144,7 @@ const host = {
   hooks: [],
   policies: [],
   usage: new SessionUsage(undefined, { events: () => [], call: () => undefined }),
+  outside: new Outside(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   live: quiet,
 }
