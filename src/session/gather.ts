@@ -63,6 +63,7 @@ export class Batch {
 
   joined(uid: string): void {
     this.#running.add(uid)
+    this.waits(uid, false)
     if (this.stopped) this.#cancel(uid, this.stopped)
   }
 
