@@ -86,13 +86,15 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
     void dying.session('s').cancel('Enough')
     await clock.advance(10)
     first.die()
-    const runtime = await start([work])
+    const asked: unknown[] = []
+    const hooks = [{ name: 'asks', before: ({ input }: { input: unknown }) => void asked.push(input) }]
+    const runtime = await start([work], store, { hooks })
     await clock.advance('31s')
     const [a, b] = await runtime.session('s').run(calls, { batch: 'm' })
     expect(a).toMatchObject({ status: 'cancelled', cancellation: { mayStillRun: true } })
     expect(b).toMatchObject({ status: 'cancelled', attempts: 0 })
     expect(b).not.toHaveProperty('cancellation.mayStillRun')
-    expect(ran).toEqual(['a'])
+    expect([ran, asked]).toEqual([['a'], []])
   })
 
   test('TIME-3: who cancelled is on record, also of a parked call; and so is the reason of a signal', async () => {
@@ -159,6 +161,52 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
     }
     expect(ends).toEqual(ends.map(() => 'cancelled'))
   })
+
+  test('TIME-3 WAIT-1: a cancel while the park is written answers the wait', async () => {
+    const parks = tool({ name: 'parks', description: 'Parks', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.later() })
+    const held: (() => void)[] = []
+    const slow: Store = {
+      ...store,
+      async commit(change) {
+        if (change.events.some(({ type }) => type === 'call.parked')) await new Promise<void>((resolve) => held.push(resolve))
+        return store.commit(change)
+      },
+    }
+    const runtime = await createRuntime({ store: slow, tools: [parks], clock, logger })
+    const call = runtime.session('s').call(parks, {})
+    await clock.advance(0)
+    await call.cancel('Enough', 'user:ada')
+    await clock.advance(0)
+    held[0]?.()
+    await clock.advance('1s')
+    expect(await call.outcome).toMatchObject({ status: 'cancelled', cancellation: { message: 'Enough' } })
+    await runtime.close({ grace: 0 })
+  })
+
+  test.for(['cancel', 'timeout'] as const)(
+    'TIME-3 DUR-4: a step that waits for its next try is not tried again after a %s',
+    async (how) => {
+      let tries = 0
+      const stepping = tool({
+        name: 'stepping',
+        description: 'Retries a step',
+        input: empty,
+        onCrash: 'rerun',
+        timeout: '10s',
+        execute: (_, ctx) => ctx.step('x', () => (tries++, Promise.reject(new Error('no'))), { retry: { attempts: 5, delay: '25s' } }),
+      })
+      const runtime = await start([stepping])
+      const call = runtime.session('s').call(stepping, {})
+      await clock.advance('1s')
+      if (how === 'cancel') await call.cancel()
+      await clock.advance('10s')
+      const outcome = await call.outcome
+      expect(outcome.status).toBe(how === 'cancel' ? 'cancelled' : 'failure')
+      expect(JSON.stringify(outcome)).not.toContain('mayStillRun') // it stopped at once
+      await clock.advance('10m')
+      expect(tries).toBe(1)
+    },
+  )
 
   test('TIME-3: a call that is cancelled while its start is written did not begin, however long that takes', async () => {
     let ran = 0
@@ -282,8 +330,10 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
       description: 'Calls wait, twice removed',
       input: z.object({ deep: z.boolean() }),
       onCrash: 'rerun',
-      execute: async ({ deep }, ctx): Promise<string> =>
-        (deep ? await ctx.run([{ id: 'n', name: 'parent', input: { deep: false } }]) : [await ctx.call(wait, {})])[0]?.status ?? '',
+      async execute({ deep }, ctx): Promise<unknown> {
+        const [end] = deep ? await ctx.run([{ id: 'n', name: 'parent', input: { deep: false } }]) : [await ctx.call(wait, {})]
+        return end?.status === 'success' ? end.value : end?.status
+      },
     })
     const keys = { secret: 'x'.repeat(32) }
     const dying = await start([wait, parent], first.store, { keys })
@@ -296,7 +346,7 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
     await clock.advance('1h')
     await runtime.resolve(key, { value: 'signed' })
     await clock.advance('1s')
-    expect((await run)[0]).toMatchObject({ status: 'success', value: 'success', attempts: 2 })
+    expect((await run)[0]).toMatchObject({ status: 'success', value: 'signed', attempts: 2 })
   })
 
   test('TIME-2: the clocks of a body run on while one of the calls it made works', async () => {
@@ -324,6 +374,55 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
     await clock.advance('11s')
     const [outcome] = await Promise.race([run, clock.advance('1m').then(() => [])])
     expect(outcome).toMatchObject({ failure: { code: 'attempt_timeout' } })
+  })
+
+  test('DUR-13: close waits for no call that waits for its turn', async () => {
+    const rated = tool({
+      name: 'rated',
+      description: 'Once an hour',
+      input: empty,
+      concurrency: 'parallel',
+      limits: { rate: { count: 1, per: '1h' } },
+      execute: () => 'done',
+    })
+    const closing = await createRuntime({ store, tools: [rated], clock, logger })
+    const session = closing.session('s')
+    const calls = ['a', 'b'].map((id) => ({ id, name: 'rated' }))
+    const ends = calls.map((call) =>
+      session.run([call]).then(
+        ([end]) => end?.status,
+        (error: { code: string }) => error.code,
+      ),
+    )
+    await clock.advance(0)
+    await closing.close({ grace: '5s' })
+    expect(await Promise.all(ends)).toEqual(['success', 'runtime_closed'])
+    const runtime = await start([rated])
+    const run = runtime.session('s').run(calls)
+    await clock.advance('1h')
+    expect((await run).map(({ status }) => status)).toEqual(['success', 'success'])
+  })
+
+  test('DUR-13: a call that a hook holds up does not begin while the runtime closes', async () => {
+    let answer = (): void => {}
+    const ran: string[] = []
+    const work = tool({ name: 'work', description: 'Works', input: empty, execute: () => ran.push('work') })
+    const hooks = [{ name: 'slow', before: () => new Promise<void>((resolve) => (answer = resolve)) }]
+    const closing = await createRuntime({ store, tools: [work], clock, logger, hooks })
+    closing
+      .session('s')
+      .run([{ id: 'a', name: 'work' }])
+      .catch(() => {})
+    await clock.advance(0)
+    const closed = closing.close({ grace: '5s' })
+    await clock.advance('1s')
+    answer()
+    await clock.advance('1s')
+    await closed
+    expect(ran).toEqual([])
+    const runtime = await start([work])
+    await clock.advance(0)
+    expect((await runtime.session('s').run([{ id: 'a', name: 'work' }]))[0]).toMatchObject({ status: 'success', attempts: 1 })
   })
 
   test('DUR-13: a body that runs while the runtime closes may call what it needs to finish; what waits for a retry does not begin again', async () => {
