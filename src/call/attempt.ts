@@ -110,8 +110,8 @@ class Attempt implements Pace {
     this.#waits += still ? 1 : -1
     if (still) this.#watch.pause()
     else this.#watch.resume()
-    // The body above it, if there is one, does nothing but wait either.
-    if (before === 0 || this.#waits === 0) this.#host.outside.tell(this.#invocation, still)
+    // The body above it, if there is one, does nothing but wait either. Of an attempt that is over nobody wants to know.
+    if ((before === 0 || this.#waits === 0) && !this.#context?.over) this.#host.outside.tell(this.#invocation, still)
   }
 
   abort(aborted: Failure): void {
@@ -170,9 +170,9 @@ class Attempt implements Pace {
   #close(): void {
     this.#watch.stop()
     this.#unwatch()
+    if (this.#waits > 0) this.#host.outside.tell(this.#invocation, false)
     this.#context?.end()
     this.#slot.done()
-    if (this.#waits > 0) this.#host.outside.tell(this.#invocation, false)
   }
 }
 

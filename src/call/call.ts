@@ -33,7 +33,8 @@ export const callPipeline =
       const accepted = accepting instanceof Promise ? await accepting : accepting
       if ('settle' in accepted) return accepted
       if (invocation.landed) return await finish(invocation, tool, accepted, { settle: outcomeOf(invocation.landed) }, host)
-      const permitting = permit(invocation, tool, accepted.args, host) // policy; approvals will wait here (POL-2)
+      // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
+      const permitting = invocation.stopped ? null : permit(invocation, tool, accepted.args, host)
       const refused = permitting instanceof Promise ? await permitting : permitting
       if (refused) return refused
       const deciding = afterInterruption(invocation, tool, accepted.args, host) // null: run it; else settled by reconcile, or unknown

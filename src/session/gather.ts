@@ -18,14 +18,17 @@ export interface How {
 
 export type Why = { readonly reason: string; readonly by: string | null }
 
+const defaultReason = 'The batch was cancelled'
+
 /** The reason of a signal that cancels on behalf of somebody. */
 export class Cancel implements Why {
   readonly reason: string
   readonly by: string | null
 
-  constructor(reason: string, by: string | null) {
-    this.reason = reason.toWellFormed()
-    this.by = by === null ? null : by.toWellFormed()
+  /** Whatever a program hands over: it goes on record. */
+  constructor(reason: unknown, by: unknown) {
+    this.reason = typeof reason === 'string' ? reason.toWellFormed() : defaultReason
+    this.by = typeof by === 'string' ? by.toWellFormed() : null
   }
 }
 
@@ -41,7 +44,7 @@ export class Batch {
   #resolve!: (outcomes: CallOutcome[]) => void
   #reject!: (error: unknown) => void
   readonly #running = new Set<string>()
-  readonly #waiting = new Set<string>()
+  #waiting: Set<string> | null = null
   #still = false
   readonly #aborted = (): void => this.stop(whyOf(this.how.signal?.reason))
 
@@ -63,19 +66,26 @@ export class Batch {
 
   joined(uid: string): void {
     this.#running.add(uid)
-    this.waits(uid, false)
+    this.#look()
     if (this.stopped) this.#cancel(uid, this.stopped)
   }
 
   left(uid: string): void {
     this.#running.delete(uid)
-    this.waits(uid, false)
+    this.#waiting?.delete(uid)
+    this.#look()
   }
 
   /** A call of it waits for the outside, or does so no longer. */
   waits(uid: string, now: boolean): void {
+    this.#waiting ??= new Set()
     if (now) this.#waiting.add(uid)
     else this.#waiting.delete(uid)
+    this.#look()
+  }
+
+  #look(): void {
+    if (!this.#waiting) return
     const still = this.#waiting.size > 0 && this.#waiting.size === this.#running.size
     if (still === this.#still) return
     this.#still = still
@@ -118,7 +128,7 @@ export class Batch {
 function whyOf(said: unknown): Why {
   if (said instanceof Cancel) return said
   const words = typeof said === 'string' ? said : said instanceof Error && !isPlainAbort(said) ? said.message : ''
-  return { reason: words.trim() === '' ? 'The batch was cancelled' : words.toWellFormed(), by: null }
+  return { reason: words.trim() === '' ? defaultReason : words.toWellFormed(), by: null }
 }
 
 /** What an abort() without a reason gives. */

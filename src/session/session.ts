@@ -114,12 +114,12 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         outcome,
         async cancel(reason = 'The call was cancelled', by) {
           if (settled) return false
-          stop.abort(new Cancel(reason, by ?? null))
+          stop.abort(new Cancel(reason, by))
           return true
         },
       }
     },
-    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, new Cancel(reason, by ?? null)),
+    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, new Cancel(reason, by)),
     events: host.feed.reader({ tenant, session: id }),
   }
 }

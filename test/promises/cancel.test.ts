@@ -59,7 +59,8 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
     await call.cancel('Enough', 'user:ada')
     await clock.advance(10)
     first.die()
-    const runtime = await start([work])
+    // What was told to stop asks no policy: a refusal would say that nothing was run.
+    const runtime = await start([work], store, { policy: { rules: [{ tool: 'work', then: 'deny' }] } })
     await clock.advance('31s')
     expect((await runtime.session('s').run([{ id: 'a', name: 'work' }]))[0]).toMatchObject({ attempts: 1, ...expected })
     expect(runs).toBe(1)
@@ -423,6 +424,40 @@ describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKin
     const runtime = await start([work])
     await clock.advance(0)
     expect((await runtime.session('s').run([{ id: 'a', name: 'work' }]))[0]).toMatchObject({ status: 'success', attempts: 1 })
+  })
+
+  test('DUR-13: the grace is also for what a body that woke up meanwhile has begun', async () => {
+    const child = tool({
+      name: 'child',
+      description: 'Takes two seconds, must not run twice',
+      input: empty,
+      execute: () => new Promise<string>((resolve) => void clock.timer(2_000, () => resolve('done'))),
+    })
+    const sleeper = tool({
+      name: 'sleeper',
+      description: 'Sleeps, then calls',
+      input: empty,
+      onCrash: 'rerun',
+      concurrency: 'parallel',
+      async execute(_, ctx) {
+        await ctx.sleep('2s')
+        return (await ctx.call(child, {})).status
+      },
+    })
+    const busy = tool({
+      name: 'busy',
+      description: 'Takes three seconds',
+      input: empty,
+      concurrency: 'parallel',
+      execute: () => new Promise<string>((resolve) => void clock.timer(3_000, () => resolve('done'))),
+    })
+    const closing = await createRuntime({ store, tools: [child, sleeper, busy], clock, logger })
+    const run = closing.session('s').run(['sleeper', 'busy'].map((name) => ({ id: name, name })))
+    await clock.advance('1s')
+    const closed = closing.close({ grace: '10s' })
+    await clock.advance('9s')
+    await closed
+    expect(await run).toMatchObject([{ value: 'success' }, { value: 'done' }])
   })
 
   test('DUR-13: a body that runs while the runtime closes may call what it needs to finish; what waits for a retry does not begin again', async () => {

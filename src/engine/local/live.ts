@@ -1,6 +1,7 @@
 // A call somebody here runs or waits for.
 
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 
@@ -56,4 +57,21 @@ export class Live {
     this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
     this.#reject(why)
   }
+}
+
+/** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */
+export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number, clock: Clock): Promise<void> {
+  const busy = (): Live[] => [...lives.values()].filter(({ invocation }) => invocation && !invocation.idle)
+  let late = graceMs === 0
+  let callOff = (): void => {}
+  const patience = new Promise<void>((resolve) => {
+    callOff = clock.timer(graceMs, () => {
+      late = true
+      resolve()
+    })
+  })
+  for (let open = busy(); open.length > 0 && !late; open = busy()) {
+    await Promise.race([Promise.all(open.map((live) => live.released())), patience])
+  }
+  callOff()
 }

@@ -15,7 +15,7 @@ import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from 
 import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
-import { Live } from './live.ts'
+import { finished, Live } from './live.ts'
 import { Lease } from './lease.ts'
 import { recordedForm, unlessCancelled } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
@@ -123,7 +123,7 @@ export class LocalEngine implements Engine {
     const over = new PawlError('runtime_closed')
     // What has not begun does not begin here any more. It stays ours to the end, so that nobody overtakes what runs before it.
     for (const { invocation } of this.#byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
-    await this.#finishing(graceMs, clock)
+    await finished(this.#byUid, graceMs, clock)
     this.#closed = true
     const held = [...this.#byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
     for (const invocation of held) invocation.held.end(over)
@@ -132,16 +132,6 @@ export class LocalEngine implements Engine {
     this.#release()
     lease.stop()
     await store.leave(lease.worker)
-  }
-
-  /** Waits for bodies that do something; those that only wait are let go at once. */
-  async #finishing(graceMs: number, clock: Clock): Promise<void> {
-    const busy = [...this.#byUid.values()].filter((live) => live.invocation && !live.invocation.idle)
-    if (busy.length === 0 || graceMs === 0) return
-    let callOff = (): void => {}
-    const patience = new Promise<void>((resolve) => void (callOff = clock.timer(graceMs, resolve)))
-    await Promise.race([Promise.all(busy.map((live) => live.released())), patience])
-    callOff()
   }
 
   /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
