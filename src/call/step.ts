@@ -1,13 +1,24 @@
 // The function of a step while it runs: its tries, its timeout, and what is recorded of its end.
 
-import type { StepEnd } from '../engine/engine.ts'
+import type { Invocation, StepEnd } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { StepOptions } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
-import type { Around } from './verbs.ts'
+
+/** The attempt that a step is in. */
+export interface Around {
+  readonly host: CallHost
+  readonly invocation: Invocation
+  /** The attempt is over. */
+  readonly over: boolean
+  /** It is, or was told to stop. */
+  readonly unwanted: boolean
+  /** Hears of that. What it gives back stops listening. */
+  onUnwanted(listener: () => void): () => void
+}
 
 /** Runs the function of a step: its tries, its timeout; every end is a value to record. */
 export async function runStep(run: () => unknown, id: string, options: StepOptions | undefined, around: Around): Promise<StepEnd> {

@@ -14,7 +14,7 @@ import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 import type { Live } from './live.ts'
 import { scope } from './scope.ts'
-import { runStep, stepError } from './step.ts'
+import { type Around as AroundStep, runStep, stepError } from './step.ts'
 
 const waits = new WeakMap<object, { wait: Wait; call: string }>()
 const defaultDeadline = '7d'
@@ -67,17 +67,9 @@ export interface Pace {
 }
 
 /** What a ctx stands in. */
-export interface Around {
-  readonly invocation: Invocation
+export interface Around extends AroundStep {
   readonly tool: Tool
-  readonly host: CallHost
   readonly pace: Pace | null
-  /** The attempt is over. */
-  readonly over: boolean
-  /** It is, or was told to stop. */
-  readonly unwanted: boolean
-  /** Hears of that. What it gives back stops listening. */
-  onUnwanted(listener: () => void): () => void
   readonly signal: AbortSignal
   readonly live: Live
 }
