@@ -6,6 +6,7 @@ import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
+import { Outside } from './call/outside.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
 import { containStrays, scope } from './call/scope.ts'
@@ -109,7 +110,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const records = new Records(store, output, clock)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes })
+    const outside = new Outside()
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, outside })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -121,7 +123,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       policies,
       usage,
       sizes,
-      nested: (parent, calls, name) => batches.nested(parent, calls, name),
+      outside,
+      nested: (parent, calls, name, above) => batches.nested(parent, calls, name, above),
       outputs: (of) => records.outputs(of),
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })

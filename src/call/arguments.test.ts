@@ -5,6 +5,12 @@ import { argumentLimits, describeProblems, readArguments } from './arguments.ts'
 import { closeNames } from './close-names.ts'
 import { jsonBreak } from './json-break.ts'
 
+/** What this process has worked: the clock would measure how busy the machine is. */
+const cpuMs = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
 describe('where a text stops being JSON', () => {
   test.each([
     ['{"a":}', 5, 'a value'],
@@ -51,11 +57,11 @@ describe('where a text stops being JSON', () => {
   })
 
   test('CALL-4: it is linear and needs no stack', () => {
-    const begun = performance.now()
+    const begun = cpuMs()
     expect(jsonBreak('['.repeat(200_000))).toMatchObject({ atEnd: true })
     expect(jsonBreak(`"${'a\\n'.repeat(300_000)}`)).toMatchObject({ atEnd: true })
     expect(jsonBreak(`[${'1,'.repeat(200_000)}`)).toMatchObject({ atEnd: true })
-    expect(performance.now() - begun).toBeLessThan(3000)
+    expect(cpuMs() - begun).toBeLessThan(3000)
   })
 })
 
@@ -105,13 +111,13 @@ describe('close names', () => {
 
   test('CALL-5: ten thousand names, or a name of ten thousand characters, cost little', () => {
     const many = Array.from({ length: 10_000 }, (_, index) => `tool_with_a_rather_long_name_to_compare_${index.toString(36)}_suffix`)
-    const begun = performance.now()
+    const begun = cpuMs()
     expect(closeNames('tool_with_a_rather_long_name_to_compare_5zz_sufix', many)).toHaveLength(3)
     closeNames('x_'.repeat(5000), many)
     // Compared by their beginning: these two are one.
     expect(closeNames(`${'x'.repeat(96)}${'a'.repeat(9000)}`, [`${'x'.repeat(96)}${'b'.repeat(5000)}`])).toHaveLength(1)
     closeNames('get_weather', ['a'.repeat(10_000), `get_weather${'_'.repeat(10_000)}`])
-    expect(performance.now() - begun).toBeLessThan(3000)
+    expect(cpuMs() - begun).toBeLessThan(3000)
   })
 })
 
@@ -155,13 +161,13 @@ describe('limits', () => {
   })
 
   test('CALL-4: what is too large or too deep is refused before it is parsed', () => {
-    const begun = performance.now()
+    const begun = cpuMs()
     const large = readArguments(`"${'x'.repeat(50_000_000)}"`)
     expect(large).toMatchObject({ ok: false, problem: expect.stringContaining('50,000,002 bytes') })
     expect(large.raw?.length).toBe(1_048_576)
     for (const bomb of ['['.repeat(1_000_000), '{"a":'.repeat(200_000), `${'['.repeat(500_000)}${']'.repeat(500_000)}`]) {
       expect(readArguments(bomb)).toMatchObject({ ok: false, problem: expect.stringContaining('deeper than 512') })
     }
-    expect(performance.now() - begun).toBeLessThan(3000)
+    expect(cpuMs() - begun).toBeLessThan(3000)
   })
 })

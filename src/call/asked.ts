@@ -6,7 +6,7 @@ import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
-import { graceMs, notStarted, outcomeOfStop } from './attempt.ts'
+import { graceMs, notStarted } from './attempt.ts'
 import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
 import { Context } from './context.ts'
 import type { CallHost } from './host.ts'
@@ -38,7 +38,7 @@ export class Unanswered extends Error {
 /** How the call ends because of it; null if it was only too slow, which each stage has its own meaning for. Throws if the call is not ours any more. */
 export function endOf({ why, mayStillRun }: Unanswered): ToSettle | null {
   if (why === 'patience') return null
-  return typeof why === 'object' && 'over' in why ? notStarted(why) : outcomeOfStop(why, mayStillRun)
+  return notStarted(why, mayStillRun)
 }
 
 /** For what has to answer at once. */

@@ -3,7 +3,7 @@
 
 import type { Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
+import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
 import { fits } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { encode, type Json } from '../kernel/value.ts'
@@ -20,7 +20,7 @@ import { settleThrown } from './settle.ts'
 import { type Pace, waitOf } from './verbs.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
-type Why = Stop | ClockName
+type Why = Stop | ClockName | { readonly aborted: Failure }
 
 export const graceMs = 50
 
@@ -39,6 +39,8 @@ class Attempt implements Pace {
   readonly #unwatch: () => void
   readonly #began: number | null
   #context: Context | null = null
+  /** How many waits the body is in, its own and those of calls it made. */
+  #waits = 0
   /** What stopped it first. */
   #why: Why | null = null
   #onStop: ((why: Why) => void) | null = null
@@ -93,12 +95,28 @@ class Attempt implements Pace {
   // The queue is left first and entered first: the clocks run only while the body does.
   pause(): void {
     this.#slot.leave()
-    this.#watch.pause()
+    this.stand(true)
   }
 
   async resume(): Promise<void> {
-    await this.#slot.enter()
-    this.#watch.resume()
+    try {
+      await this.#slot.enter()
+    } finally {
+      this.stand(false)
+    }
+  }
+
+  stand(still: boolean): void {
+    const before = this.#waits
+    this.#waits += still ? 1 : -1
+    if (still) this.#watch.pause()
+    else this.#watch.resume()
+    // The body above it, if there is one, does nothing but wait either. Of an attempt that is over nobody wants to know.
+    if ((before === 0 || this.#waits === 0) && !this.#context?.over) this.#host.outside.tell(this.#invocation, still)
+  }
+
+  abort(aborted: Failure): void {
+    this.#stop({ aborted })
   }
 
   progress(): void {
@@ -106,7 +124,7 @@ class Attempt implements Pace {
   }
 
   #body(): unknown {
-    // It was stopped while its start was written: then there is nothing to run.
+    // It was stopped while its start was written: after a cancel nothing starts.
     if (this.#why !== null) throw new PawlError('attempt_over')
     const invocation = this.#invocation
     this.#context = new Context(invocation, this.#tool, this.#host, this, this.#accepted.prepared)
@@ -139,6 +157,10 @@ class Attempt implements Pace {
   }
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
+    if (this.#context === null) {
+      body.catch(() => {}) // it will not begin, and says so
+      return this.#notWanted(why)
+    }
     try {
       return this.#charged(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
     } finally {
@@ -149,6 +171,7 @@ class Attempt implements Pace {
   #close(): void {
     this.#watch.stop()
     this.#unwatch()
+    if (this.#waits > 0) this.#host.outside.tell(this.#invocation, false)
     this.#context?.end()
     this.#slot.done()
   }
@@ -173,18 +196,18 @@ function settled(ended: Ended, invocation: Invocation, host: CallHost): Driven {
 
 interface Running {
   readonly body: Promise<unknown>
-  readonly context: Context | null
+  readonly context: Context
   readonly invocation: Invocation
   readonly host: CallHost
 }
 
 /** Abort, grace, then go on without it. */
 async function stoppedBy(why: Why, { body, context, invocation, host }: Running): Promise<Driven> {
-  if (typeof why === 'object' && 'over' in why) {
+  if (isOver(why)) {
     body.catch(() => {}) // nobody is left to hear of it
     throw why.over
   }
-  context?.abort(typeof why === 'string' ? `The ${why} timeout ran out` : why.cancel)
+  context.abort(wordsOf(why))
   let callOff = (): void => {}
   const patience = new Promise<null>((resolve) => (callOff = host.clock.timer(graceMs, () => resolve(null))))
   const last = await Promise.race([
@@ -195,25 +218,49 @@ async function stoppedBy(why: Why, { body, context, invocation, host }: Running)
     patience,
   ])
   callOff()
-  // A result that arrives inside the grace wins; an error then is only the echo of our abort.
-  if (last && 'returned' in last) return settled(last, invocation, host)
+  // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
+  if (last && 'returned' in last && !isAbort(why)) return settled(last, invocation, host)
   const mayStillRun = last === null
   if (mayStillRun) keepLate(body, invocation, host)
   return outcomeOfStop(why, mayStillRun)
 }
 
-/** Stopped before it began, or between two attempts. */
-export function notStarted(why: Why): ToSettle {
-  if (typeof why === 'object' && 'over' in why) throw why.over
-  return outcomeOfStop(why, false)
+const isOver = (why: Why): why is Extract<Stop, { over: unknown }> => typeof why === 'object' && 'over' in why
+const isAbort = (why: Why): why is { readonly aborted: Failure } => typeof why === 'object' && 'aborted' in why
+type Ending = Exclude<Why, { over: unknown }>
+
+const wordsOf = (why: Ending): string => {
+  if (typeof why === 'string') return `The ${why} timeout ran out`
+  return 'aborted' in why ? why.aborted.message : why.cancel
 }
 
-export function outcomeOfStop(why: Exclude<Stop, { over: unknown }> | ClockName, mayStillRun: boolean): ToSettle {
-  const still = mayStillRun ? { mayStillRun } : {}
-  if (typeof why === 'object') {
-    return { settle: { status: 'cancelled', cancellation: { message: why.cancel, source: 'cancellation', ...still } } }
-  }
-  return { settle: failure({ class: 'timeout', ...timeouts[why], ...still }) }
+/** Stopped before it began, or between two attempts. `mayStillRun`: an earlier attempt does, for all we know. */
+export function notStarted(why: Why, mayStillRun = false): ToSettle {
+  if (isOver(why)) throw why.over
+  return outcomeOfStop(why, mayStillRun)
+}
+
+function outcomeOfStop(why: Ending, mayStillRun: boolean): ToSettle {
+  const given: ToSettle = { settle: endOf(why) }
+  return mayStillRun ? stillRunning(given) : given
+}
+
+function endOf(why: Ending): Outcome {
+  if (typeof why === 'string') return failure({ class: 'timeout', ...timeouts[why] })
+  if ('aborted' in why) return failure(why.aborted)
+  return { status: 'cancelled', cancellation: { message: why.cancel, source: 'cancellation' } }
+}
+
+export const maySay = ({ settle }: ToSettle): boolean =>
+  (settle.status === 'failure' && settle.failure.mayStillRun === true) ||
+  (settle.status === 'cancelled' && settle.cancellation.mayStillRun === true)
+
+/** The same outcome, saying that something of the call may still run. */
+export function stillRunning(given: ToSettle): ToSettle {
+  const { settle } = given
+  if (settle.status === 'failure') return { settle: { ...settle, failure: { ...settle.failure, mayStillRun: true } } }
+  if (settle.status === 'cancelled') return { settle: { ...settle, cancellation: { ...settle.cancellation, mayStillRun: true } } }
+  return given
 }
 
 const timeouts: Readonly<Record<ClockName, { code: string; message: string }>> = {

@@ -1,7 +1,6 @@
 // The size of an outcome (VAL-8): what is too large for the record is a failure that says so, whoever made it.
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
-import { askedName } from '../journal/call-state.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
 import { encode } from '../kernel/value.ts'
@@ -16,7 +15,7 @@ export function bounded(given: ToSettle, invocation: Invocation, host: CallHost)
   if (fits(text, most)) return given.text === undefined ? { settle: given.settle, text } : given
   const bytes = bytesIn(text)
   host.logger.error('The outcome of a tool is too large for the record: return less, or keep it with ctx.attachments.create', {
-    tool: askedName(invocation.request),
+    tool: invocation.options.name ?? invocation.request.tool,
     callId: invocation.callId,
     bytes,
     most,

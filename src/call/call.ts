@@ -3,7 +3,7 @@
 
 import type { Drive } from '../engine/engine.ts'
 import { accept } from './accept.ts'
-import { attempt, notStarted } from './attempt.ts'
+import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { enterQueue } from './enter.ts'
@@ -20,6 +20,9 @@ export const callPipeline =
   async (invocation) => {
     const { request, options } = invocation
     try {
+      if (invocation.landed) host.outside.tell(invocation, false)
+      // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
+      else if (invocation.stopped && !invocation.interrupted) return notStarted(invocation.stopped)
       const resolving = resolveTool(invocation, host) // tool_unavailable
       const found = resolving instanceof Promise ? await resolving : resolving
       if ('settle' in found) return found
@@ -29,32 +32,42 @@ export const callPipeline =
       const accepted = accepting instanceof Promise ? await accepting : accepting
       if ('settle' in accepted) return bounded(accepted, invocation, host)
       if (invocation.landed) return await finish(asking, accepted, { settle: outcomeOf(invocation.landed) })
-      const permitting = permit(asking, accepted.args) // policy; approvals will wait here (POL-2)
+      // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
+      const permitting = invocation.stopped ? null : permit(asking, accepted.args)
       const refused = permitting instanceof Promise ? await permitting : permitting
       if (refused) return refused
       const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
       const decided = deciding instanceof Promise ? await deciding : deciding
       if (decided) return decided
       const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
+      // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
+      let givenUp = false
+      let still = invocation.interrupted !== null
       // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
       for (let fresh = accepted; ; fresh = accepted.anew()) {
         const delay = invocation.delayed() // what is left of a retry's delay after a recovery
         if (delay) await delay
         const { stopped } = invocation
-        if (stopped) return notStarted(stopped)
-        if (lateAt !== Infinity && host.clock.now() >= lateAt) return notStarted('total')
+        if (stopped) return notStarted(stopped, still)
+        if (lateAt !== Infinity && host.clock.now() >= lateAt) return notStarted('total', still)
         const entering = enterQueue(asking, fresh.args) // turn in the batch, locks, limits
         const entered = entering instanceof Promise ? await entering : entering
-        if ('settle' in entered) return entered
+        if ('settle' in entered) return still ? stillRunning(entered) : entered
         const trying = attempt(invocation, tool, fresh, entered.slot, host) // the body; gives its slot back
         const given = trying instanceof Promise ? await trying : trying
         if ('park' in given) {
           host.queue.left(request.position, options.order ?? 0) // who waits for the outside has left the order of its batch
+          host.outside.tell(invocation, true)
           return given
         }
         const verdict = afterFailure(invocation, tool, given.settle)
-        if ('settle' in verdict) return await finish(asking, accepted, verdict.settle === given.settle ? given : verdict) // after hooks, check output
-        if (host.clock.now() + verdict.again >= lateAt) return notStarted('total')
+        givenUp ||= maySay(given)
+        still = givenUp
+        if ('settle' in verdict) {
+          const last = verdict.settle === given.settle ? given : verdict
+          return await finish(asking, accepted, still ? stillRunning(last) : last) // after hooks, check output
+        }
+        if (host.clock.now() + verdict.again >= lateAt) return notStarted('total', still)
         await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
       }
     } finally {

@@ -20,6 +20,7 @@ export class Context implements Around {
   #abort: AbortController | null = null
   #abortedFor: Error | null = null
   #live: Live | null = null
+  #listeners: Set<() => void> | null = null
 
   constructor(invocation: Invocation, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
     this.invocation = invocation
@@ -45,12 +46,28 @@ export class Context implements Around {
   abort(reason: string | Error): void {
     this.#abortedFor ??= typeof reason === 'string' ? new DOMException(reason, 'AbortError') : reason
     this.#abort?.abort(this.#abortedFor)
+    this.#tell()
   }
 
   /** The attempt is over: the ctx records nothing more. */
   end(): void {
     this.over = true
     this.#live?.end()
+    this.#tell()
+  }
+
+  get unwanted(): boolean {
+    return this.over || this.#abortedFor !== null
+  }
+
+  onUnwanted(listener: () => void): () => void {
+    this.#listeners ??= new Set()
+    this.#listeners.add(listener)
+    return () => void this.#listeners?.delete(listener)
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners ?? []) listener()
   }
 }
 

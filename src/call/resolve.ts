@@ -37,7 +37,7 @@ async function fetched(name: string, remote: RemoteEntry, invocation: Invocation
     const got = await untilStopped(invocation, remote.load())
     if (got) return { tool: got }
     const { stopped } = invocation
-    if (stopped) return notStarted(stopped)
+    if (stopped) return notStarted(stopped, interrupted !== null)
     if (!interrupted && !landed) {
       const message = `The source of the tool '${name}', ${listed([remote.provider])}, cannot be reached now. It was not run. It may be tried again later.`
       return { settle: unavailable(message, 'safe') }

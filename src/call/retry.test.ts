@@ -44,3 +44,10 @@ describe('TIME-4: whether and when a failed attempt is tried again', () => {
     expect(delay(0, reads({ retry: { attempts: 3, cap: '1s' } }), outcome)).toBe(1_000)
   })
 })
+
+test('TIME-4: the last of its tries is exhausted', () => {
+  const invocation = { retries: 9, derive: () => new Uint8Array(3) } as unknown as Invocation
+  expect(afterFailure(invocation, reads({ retry: { attempts: 10 } }), down)).toMatchObject({
+    settle: { failure: { retry: { when: 'exhausted', attempts: 10 } } },
+  })
+})

@@ -9,32 +9,54 @@ import { decode, encode } from '../kernel/value.ts'
 import type { StepOptions } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
 
+/** The attempt that a step is in. */
+export interface Around {
+  readonly host: CallHost
+  readonly invocation: Invocation
+  /** The attempt is over. */
+  readonly over: boolean
+  /** It is, or was told to stop. */
+  readonly unwanted: boolean
+  /** Hears of that. What it gives back stops listening. */
+  onUnwanted(listener: () => void): () => void
+}
+
 /** Runs the function of a step: its tries, its timeout; every end is a value to record. */
-export async function runStep(
-  run: () => unknown,
-  id: string,
-  options: StepOptions | undefined,
-  host: CallHost & { invocation: Invocation; over: () => boolean },
-): Promise<StepEnd> {
+export async function runStep(run: () => unknown, id: string, options: StepOptions | undefined, around: Around): Promise<StepEnd> {
+  const { host, invocation } = around
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
   if (!(Number.isInteger(attempts) && attempts >= 1)) throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
     // Nobody waits for it any more: the body has returned, or was given up, while this was on its way.
-    if (host.over()) throw new PawlError('attempt_over')
+    if (around.over) throw new PawlError('attempt_over')
     try {
       const value = encode(await timed(run, id, options, host))
       // It ran: trying again would repeat the effect and give the same.
       return fits(value, host.sizes.step) ? { done: value } : { failed: failed(tooLarge(id, 'value', value, host), host) }
     } catch (error) {
       if (attempt >= attempts) return { failed: failed(error, host) }
-      await new Promise<void>((resolve) => void host.clock.timer(delay, resolve))
+      await pause(delay, around)
       // Nobody wants it any more: another try would be an effect that nobody records.
-      const { stopped } = host.invocation
-      if (stopped) throw 'over' in stopped ? stopped.over : new PawlError('attempt_over')
+      const { stopped } = invocation
+      if (stopped && 'over' in stopped) throw stopped.over
+      if (around.unwanted) throw new PawlError('attempt_over')
       delay = Math.min(delay * 2, 30_000)
     }
   }
+}
+
+/** Until the delay is over, or nobody waits for it any more: then no timer stays behind. */
+async function pause(ms: number, around: Around): Promise<void> {
+  let forget = (): void => {}
+  let callOff = (): void => {}
+  await new Promise<void>((resolve) => {
+    callOff = around.host.clock.timer(ms, resolve)
+    forget = around.onUnwanted(resolve)
+    if (around.unwanted) resolve()
+  })
+  callOff()
+  forget()
 }
 
 async function timed(run: () => unknown, id: string, options: StepOptions | undefined, host: CallHost): Promise<unknown> {

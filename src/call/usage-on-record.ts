@@ -6,7 +6,7 @@
 // no time.
 
 import { createHash } from 'node:crypto'
-import { askedName, type CallRecord, type CallRequest } from '../journal/call-state.ts'
+import type { CallOptions, CallRecord, CallRequest } from '../journal/call-state.ts'
 import type { EventRecord } from '../journal/event.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { decode } from '../kernel/value.ts'
@@ -22,14 +22,13 @@ export interface SessionRecord {
 
 const page = 500
 
-/** The model message it came in; a call that names none is a message of its own. */
-const roundOf = ({ position, uid }: CallRequest): string => (position.batch === '' ? uid : position.batch)
+/** The model message it came in; a call that names none is a message of its own, and one that a body makes came in none. */
+export function aboutOf({ position, uid, tool, hash, options }: CallRequest): { round: string | null; tool: string; hash: string } {
+  const { name, root } = options === null ? noOptions : (JSON.parse(options) as CallOptions)
+  return { round: root === undefined ? position.batch || uid : null, tool: name ?? tool, hash }
+}
 
-export const aboutOf = (request: CallRequest): { round: string; tool: string; hash: string } => ({
-  round: roundOf(request),
-  tool: askedName(request),
-  hash: request.hash,
-})
+const noOptions: CallOptions = {}
 
 /** Of an outcome in its recorded form. */
 export const outcomeHash = (recorded: string): string => createHash('sha256').update(recorded).digest('base64url')

@@ -5,16 +5,16 @@ import { createHash } from 'node:crypto'
 import type { Invocation, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { abortsTurn, type Failure } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
-import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext } from '../tool/context.ts'
+import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
-import type { CallHost } from './host.ts'
 import type { Live } from './live.ts'
 import { scope } from './scope.ts'
-import { runStep, stepError, tooLarge } from './step.ts'
+import { type Around as AroundStep, runStep, stepError, tooLarge } from './step.ts'
 
 const waits = new WeakMap<object, { wait: Wait; call: string }>()
 const defaultDeadline = '7d'
@@ -60,16 +60,16 @@ export interface Pace {
   pause(): void
   resume(): Promise<void>
   progress(): void
+  /** The calls it made wait for the outside: its clocks stand still, its place in the queue stays theirs. */
+  stand(still: boolean): void
+  /** A hook ended the turn in a call under it. */
+  abort(why: Failure): void
 }
 
 /** What a ctx stands in. */
-export interface Around {
-  readonly invocation: Invocation
+export interface Around extends AroundStep {
   readonly tool: Tool
-  readonly host: CallHost
   readonly pace: Pace | null
-  /** The attempt is over. */
-  readonly over: boolean
   readonly signal: AbortSignal
   readonly live: Live
 }
@@ -130,9 +130,7 @@ export function verbsOf(context: Around): Verbs {
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
     const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
     const end = await invocation.run(spec, () =>
-      scope.run(about, () =>
-        runStep(() => run(input === null ? undefined : decode(input)), stepId, options, { ...host, invocation, over: () => context.over }),
-      ),
+      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, context)),
     )
     if ('done' in end) return decode(end.done)
     throw stepError(stepId, end.failed)
@@ -155,6 +153,14 @@ export function verbsOf(context: Around): Verbs {
     })
     waits.set(handle, { wait, call: request.uid })
     return handle
+  }
+
+  const nested = async (calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]> => {
+    const above = { signal: context.signal, stand: (still: boolean) => pace?.stand(still) }
+    const outcomes = await host.nested(invocation, calls, `run:${++counts.run}`, above)
+    const abort = outcomes.map(abortsTurn).find((each) => each !== null)
+    if (abort) pace?.abort(abort)
+    return outcomes
   }
 
   const derived = (purpose: string, bytes: number): Buffer => Buffer.from(invocation.derive(purpose)).subarray(0, bytes)
@@ -189,12 +195,11 @@ export function verbsOf(context: Around): Verbs {
     },
     async run(calls) {
       leaf('run')
-      return host.nested(invocation, calls, `run:${++counts.run}`)
+      return nested(calls)
     },
     async call(other, input) {
       leaf('call')
-      const name = `run:${++counts.run}`
-      const [outcome] = await host.nested(invocation, [{ id: other.name, name: other.name, input }], name)
+      const [outcome] = await nested([{ id: other.name, name: other.name, input }])
       return outcome as never
     },
     progress(progress) {

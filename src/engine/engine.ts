@@ -64,7 +64,7 @@ export interface Invocation {
   readonly attempt: number
   /** How many attempts have ended in a failure that is tried again. */
   readonly retries: number
-  /** Set once, when the invocation is no longer wanted. */
+  /** Set when the invocation is no longer wanted; from the beginning, if a cancel is on record. */
   readonly stopped: Stop | null
   /** Hears of it, at once if it has happened. What it gives back stops listening. */
   onStop(listener: (why: Stop) => void): () => void
@@ -132,7 +132,13 @@ export interface Settled {
 
 export type Started =
   /** On its way, or already there: the same call asked again gets the same answer. */
-  | { readonly as: 'accepted'; readonly uid: string; readonly settled: Promise<Settled> }
+  | {
+      readonly as: 'accepted'
+      readonly uid: string
+      readonly settled: Promise<Settled>
+      /** It waits for the outside, and nobody drives it. */
+      readonly parked?: boolean
+    }
   /** Something else is on record at this position. */
   | { readonly as: 'conflict'; readonly recorded: { readonly tool: string; readonly input: string } }
 

@@ -73,10 +73,6 @@ export interface CallOptions {
   readonly internal?: boolean
 }
 
-/** What the model called the tool. */
-export const askedName = ({ tool, options }: CallRequest): string =>
-  (options === null ? undefined : (JSON.parse(options) as CallOptions).name) ?? tool
-
 /** What moves. Written whole by whoever holds the fence. */
 export interface CallProgress {
   readonly state: CallState

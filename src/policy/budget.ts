@@ -46,8 +46,8 @@ export interface Budget {
 }
 
 export interface Upcoming {
-  /** The model message the call came in; every message another. */
-  readonly round: string
+  /** The model message the call came in; every message another. Null for one that a body makes: no loop of the model's, but a call. */
+  readonly round: string | null
   readonly tool: string
   /** Of the arguments, the same for equal ones. */
   readonly hash: string
@@ -57,13 +57,13 @@ export interface Upcoming {
 
 export type UsageFact =
   /** It passed the budget and runs. */
-  | { readonly kind: 'started'; readonly round: string; readonly tool: string; readonly hash: string }
+  | { readonly kind: 'started'; readonly round: string | null; readonly tool: string; readonly hash: string }
   /** It was over budget; remembered, so that a loop does not begin anew because its last call was refused. */
-  | { readonly kind: 'refused'; readonly round: string; readonly tool: string; readonly hash: string }
-  | { readonly kind: 'invalid'; readonly round: string; readonly tool: string }
+  | { readonly kind: 'refused'; readonly round: string | null; readonly tool: string; readonly hash: string }
+  | { readonly kind: 'invalid'; readonly round: string | null; readonly tool: string }
   | {
       readonly kind: 'settled'
-      readonly round: string
+      readonly round: string | null
       readonly tool: string
       readonly hash: string
       readonly ms: number
@@ -151,13 +151,15 @@ export function charge(usage: Usage, fact: UsageFact): void {
   switch (fact.kind) {
     case 'started':
       usage.calls += 1
+      if (fact.round === null) return
       usage.invalid.delete(fact.tool)
-      enter(usage, fact, true)
+      enter(usage, { ...fact, round: fact.round }, true)
       return
     case 'refused':
-      enter(usage, fact, false)
+      if (fact.round !== null) enter(usage, { ...fact, round: fact.round }, false)
       return
     case 'invalid': {
+      if (fact.round === null) return
       const before = usage.invalid.get(fact.tool)
       if (before?.round !== fact.round) usage.invalid.set(fact.tool, { times: (before?.times ?? 0) + 1, round: fact.round })
       return
@@ -165,7 +167,7 @@ export function charge(usage: Usage, fact: UsageFact): void {
     case 'settled': {
       usage.time = plus(usage.time, fact.ms)
       usage.cost = plus(usage.cost, fact.cost ?? 0)
-      const streak = roundOf(usage, fact.round)?.streaks.get(keyOf(fact))
+      const streak = fact.round === null ? undefined : roundOf(usage, fact.round)?.streaks.get(keyOf(fact))
       if (!streak || fact.outcome === undefined) return
       if (streak.outcome !== undefined && streak.outcome !== fact.outcome) streak.before = 0
       streak.outcome = fact.outcome
@@ -177,15 +179,17 @@ export function charge(usage: Usage, fact: UsageFact): void {
 export function overBudget(budget: Budget, usage: Usage, upcoming: Upcoming): OverBudget | null {
   const { scope } = budget
   const over = (name: BudgetName, limit: number, used: number, message: string): OverBudget => ({ budget: name, limit, used, message })
+  const { round } = upcoming
   if (!upcoming.valid) {
+    if (round === null) return null
     const before = usage.invalid.get(upcoming.tool)
-    const used = before === undefined ? 0 : before.round === upcoming.round ? before.times - 1 : before.times
+    const used = before === undefined ? 0 : before.round === round ? before.times - 1 : before.times
     return budget.invalid !== undefined && used >= budget.invalid
       ? over('invalid', budget.invalid, used, invalidMessage(upcoming.tool, used))
       : null
   }
-  if (budget.repeats !== undefined && !budget.exempt?.(upcoming.tool)) {
-    const used = timesBefore(usage, upcoming)
+  if (round !== null && budget.repeats !== undefined && !budget.exempt?.(upcoming.tool)) {
+    const used = timesBefore(usage, { ...upcoming, round })
     if (used >= budget.repeats) return over('repeats', budget.repeats, used, repeatsMessage(upcoming.tool, used))
   }
   if (budget.calls !== undefined && usage.calls >= budget.calls) {

@@ -4,6 +4,8 @@
 import { hash } from 'node:crypto'
 import { type ArgumentLimits, argumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
 import type { HookFacts } from '../call/hook.ts'
+import type { Above } from '../call/host.ts'
+import type { Outside } from '../call/outside.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
@@ -13,7 +15,7 @@ import { noTimes } from '../journal/times.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
+import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { decode, type Json } from '../kernel/value.ts'
@@ -21,7 +23,7 @@ import type { NestedOutcome } from '../tool/context.ts'
 import type { Clocks, Concurrency } from '../tool/terms.ts'
 import type { Entry } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, checkAsks, clockValues, keyBatch, nestedBatch } from './ask.ts'
-import { Batch, cut, type How, type Why } from './gather.ts'
+import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { Standing } from './standing.ts'
 
 export interface Place {
@@ -37,16 +39,20 @@ export class Batches {
   readonly #show: Show
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
+  readonly #outside: Outside
   /** Open calls of this process, for cancelling a session. */
-  readonly #open = new Map<string, { readonly position: CallPosition; readonly batch: Batch }>()
+  readonly #open = new Map<string, CallPosition>()
+  /** Those that the store is still asked about, and whether they are wanted when it answers. */
+  readonly #starting = new Set<{ readonly position: CallPosition; cancel: Why | null }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; outside: Outside }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
     this.#show = host.show
     this.#sizes = host.sizes
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
+    this.#outside = host.outside
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -79,13 +85,18 @@ export class Batches {
   }
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
-  async nested(parent: Invocation, calls: readonly CallAsk[], name: string): Promise<NestedOutcome[]> {
+  async nested(parent: Invocation, calls: readonly CallAsk[], name: string, above: Above): Promise<NestedOutcome[]> {
     checkAsks(calls)
     const { position, principal, uid } = parent.request
     const stop = new AbortController()
-    const forget = parent.onStop((why) =>
-      stop.abort('over' in why ? { reason: 'The call above it ended', by: null } : { reason: why.cancel, by: why.by }),
-    )
+    const aborted = (): void => {
+      const { stopped } = parent
+      if (!stopped) stop.abort(new Cancel('The call above it was stopped', null))
+      // An execution that no longer counts is taken up again, and finds what it called as far as that has come.
+      else if ('cancel' in stopped) stop.abort(new Cancel(stopped.cancel, stopped.by))
+    }
+    if (above.signal.aborted) aborted()
+    above.signal.addEventListener('abort', aborted, { once: true })
     try {
       return await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
         tools: this.#standing.of(parent.request),
@@ -93,16 +104,21 @@ export class Batches {
         onFailure: 'continue',
         signal: stop.signal,
         root: parent.options.root ?? uid,
+        stand: above.stand,
       })
     } finally {
-      forget()
+      above.signal.removeEventListener('abort', aborted)
     }
   }
 
   async cancel(of: { tenant: string; session: string }, why: Why): Promise<number> {
-    const mine = [...this.#open].filter(([, { position }]) => position.tenant === of.tenant && position.session === of.session)
-    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, cut(why, this.#sizes.event))))
-    return stopped.filter(Boolean).length
+    const brief = cut(why, this.#sizes.event)
+    const isMine = (place: CallPosition): boolean => place.tenant === of.tenant && place.session === of.session
+    const coming = [...this.#starting].filter(({ position }) => isMine(position))
+    for (const each of coming) each.cancel ??= brief
+    const mine = [...this.#open].filter(([, place]) => isMine(place))
+    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, brief)))
+    return stopped.filter(Boolean).length + coming.length
   }
 
   /** Calls that come back after a crash stand in line again, in their order, before any of them goes on. */
@@ -131,10 +147,26 @@ export class Batches {
     }
     try {
       const started = this.#engine().start(asked)
-      if (started instanceof Promise) started.then((found) => this.#join(found, asked, order, batch), failed)
+      if (started instanceof Promise) this.#await(started, asked, order, batch).catch(failed)
       else this.#join(started, asked, order, batch)
     } catch (error) {
       failed(error)
+    }
+  }
+
+  /** The store takes its time; who cancels the session meanwhile means this call too. */
+  async #await(started: Promise<Started>, asked: Asked, order: number, batch: Batch): Promise<void> {
+    const starting = { position: asked.position, cancel: null as Why | null }
+    this.#starting.add(starting)
+    try {
+      const found = await started
+      if (starting.cancel && found.as === 'accepted')
+        this.#engine()
+          .cancel(found.uid, starting.cancel)
+          .catch(() => {})
+      this.#join(found, asked, order, batch)
+    } finally {
+      this.#starting.delete(starting)
     }
   }
 
@@ -142,11 +174,17 @@ export class Batches {
     if (started.as === 'conflict')
       return this.#end(asked, order, batch, neverBegun(conflict(batch.calls[order] as CallAsk, started.recorded)))
     const { uid, settled } = started
-    this.#open.set(uid, { position: asked.position, batch })
+    this.#open.set(uid, asked.position)
     batch.joined(uid)
+    let deaf: (() => void) | null = null
+    if (batch.how.stand) {
+      deaf = this.#outside.listen(asked.position, (waits) => batch.waits(uid, waits))
+      if (started.parked) batch.waits(uid, true)
+    }
     const over = (): void => {
       this.#open.delete(uid)
       batch.left(uid)
+      deaf?.()
     }
     settled.then(
       (ended) => {
@@ -164,10 +202,7 @@ export class Batches {
   #end(asked: Asked, order: number, batch: Batch, ended: Ended, uid = ''): void {
     try {
       const call = batch.calls[order] as CallAsk
-      const { root } = batch.how
       if (stops(ended.outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-      // The turn that a hook aborts is that of the outermost call.
-      if (root !== undefined && aborts(ended.outcome)) this.#open.get(root)?.batch.stop({ reason: 'A hook aborted the turn', by: null })
       const shown = this.#shown(asked, order, batch, ended, uid)
       if (shown instanceof Promise)
         shown.then(
@@ -203,10 +238,8 @@ function factsOf(call: CallAsk, { position, principal, input }: Asked, { tools }
 }
 
 /** An abort of the turn by a hook stops the batch whatever was asked for. */
-const stops = (outcome: Outcome, how: How): boolean => outcome.status === 'failure' && (how.onFailure === 'stop' || aborts(outcome))
-
-const aborts = (outcome: Outcome): boolean =>
-  outcome.status === 'failure' && outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted'
+const stops = (outcome: Outcome, how: How): boolean =>
+  outcome.status === 'failure' && (how.onFailure === 'stop' || abortsTurn(outcome) !== null)
 
 /** What is told of a call: of one that never began, too. */
 type Ended = Pick<Settled, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }

@@ -15,9 +15,25 @@ export interface How {
   readonly root?: string
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
+  /** Hears when all that is open waits for the outside, and when that is over. */
+  readonly stand?: (still: boolean) => void
 }
 
-export type Why = { reason: string; by: string | null }
+export type Why = { readonly reason: string; readonly by: string | null }
+
+const defaultReason = 'The batch was cancelled'
+
+/** The reason of a signal that cancels on behalf of somebody. */
+export class Cancel implements Why {
+  readonly reason: string
+  readonly by: string | null
+
+  /** Whatever a program hands over: it goes on record. */
+  constructor(reason: unknown, by: unknown) {
+    this.reason = typeof reason === 'string' ? reason.toWellFormed() : defaultReason
+    this.by = typeof by === 'string' ? by.toWellFormed() : null
+  }
+}
 
 /** A reason is told in an event and stands in the outcome. */
 export const cut = (why: Why, most: number): Why => ({ ...why, reason: why.reason.slice(0, most).toWellFormed() })
@@ -45,6 +61,8 @@ export class Batch {
   #resolve!: (outcomes: CallOutcome[]) => void
   #reject!: (error: unknown) => void
   readonly #running = new Set<string>()
+  #waiting: Set<string> | null = null
+  #still = false
   readonly #aborted = (): void => this.stop(whyOf(this.how.signal?.reason))
 
   constructor(how: How, calls: readonly CallAsk[], asks: readonly Asked[], host: BatchHost) {
@@ -66,11 +84,30 @@ export class Batch {
 
   joined(uid: string): void {
     this.#running.add(uid)
+    this.#look()
     if (this.stopped) this.#cancel(uid, this.stopped)
   }
 
   left(uid: string): void {
     this.#running.delete(uid)
+    this.#waiting?.delete(uid)
+    this.#look()
+  }
+
+  /** A call of it waits for the outside, or does so no longer. */
+  waits(uid: string, now: boolean): void {
+    this.#waiting ??= new Set()
+    if (now) this.#waiting.add(uid)
+    else this.#waiting.delete(uid)
+    this.#look()
+  }
+
+  #look(): void {
+    if (!this.#waiting) return
+    const still = this.#waiting.size > 0 && this.#waiting.size === this.#running.size
+    if (still === this.#still) return
+    this.#still = still
+    this.how.stand?.(still)
   }
 
   stop(why: Why): void {
@@ -115,12 +152,12 @@ export class Batch {
   }
 }
 
-const longestReason = 500
-
-/** Why a signal was aborted, in the host's words if it has any. */
-function whyOf(given: unknown): Why {
-  if (typeof given === 'object' && given !== null && 'by' in given) return given as Why
-  const said = given instanceof Error && given.name !== 'AbortError' ? given.message : given
-  const reason = typeof said === 'string' && said !== '' ? said.slice(0, longestReason).toWellFormed() : 'The batch was cancelled'
-  return { reason, by: null }
+/** Why a signal aborted, as far as it says so. */
+function whyOf(said: unknown): Why {
+  if (said instanceof Cancel) return said
+  const words = typeof said === 'string' ? said : said instanceof Error && !isPlainAbort(said) ? said.message : ''
+  return { reason: words.trim() === '' ? defaultReason : words.toWellFormed(), by: null }
 }
+
+/** What an abort() without a reason gives. */
+const isPlainAbort = (error: Error): boolean => error.name === 'AbortError' && error instanceof DOMException

@@ -11,6 +11,7 @@ import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, isName
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
+import { Cancel } from './gather.ts'
 
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
@@ -134,12 +135,12 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         outcome,
         async cancel(reason = 'The call was cancelled', by) {
           if (settled) return false
-          stop.abort({ reason, by: by ?? null })
+          stop.abort(new Cancel(reason, by))
           return true
         },
       }
     },
-    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, { reason, by: by ?? null }),
+    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, new Cancel(reason, by)),
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),

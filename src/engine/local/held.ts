@@ -2,7 +2,7 @@
 // refused, or the lease may have been lost, the execution stops counting.
 
 import { PawlError } from '../../kernel/errors.ts'
-import { type CallProgress, type CallRecord, checkMove, progressOf } from '../../journal/call-state.ts'
+import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../journal/call-state.ts'
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
 import { accountedFor } from '../../journal/times.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
@@ -18,6 +18,9 @@ export class HeldCall {
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
   stopped: Stop | null = null
+  /** The last write of this execution, the one that lets go of the call. */
+  letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
+  #onLetGo: (() => void)[] = none
   readonly #subject: EventSubject
   #listeners: ((why: Stop) => void)[] = none
   /** The lapse of the lease after which this call was last seen to be ours. */
@@ -47,12 +50,34 @@ export class HeldCall {
     this.#stop({ over })
   }
 
-  /** Somebody asked the call to stop; how it ends is the pipeline's to say. False if it is over already. */
-  cancel(why: { reason: string; by: string | null }): boolean {
-    if (this.stopped) return false
-    this.ride(this.held({ events: [this.event('call.cancelling', this.host.clock.now(), why)] }))
+  /** Somebody asked the call to stop; how it ends is the pipeline's to say. On record when it resolves; false if it came too late. */
+  async cancel(why: { reason: string; by: string | null }): Promise<boolean> {
+    if (this.letGo === 'under way') await this.lettingGo()
+    if (this.stopped || this.letGo !== 'not yet') return false
+    const written = this.write(this.held(cancelling(this.request.uid, this.host.clock.now(), why, this.#subject)))
     this.#stop({ cancel: why.reason, by: why.by })
+    // Should it not arrive, this execution is over, and the call's own outcome tells.
+    await written.catch(() => {})
     return true
+  }
+
+  /** It was told to stop before this execution began. */
+  cancelledBefore({ value }: StepRecord): void {
+    const { reason, by } = JSON.parse(value as string) as { reason: string; by: string | null }
+    this.stopped = { cancel: reason, by }
+  }
+
+  letsGo(how: HeldCall['letGo']): void {
+    this.letGo = how
+    if (how === 'under way') return
+    const listeners = this.#onLetGo
+    this.#onLetGo = none
+    for (const listener of listeners) listener()
+  }
+
+  /** When the write that lets go of it has its answer. */
+  lettingGo(): Promise<void> {
+    return new Promise((resolve) => void (this.#onLetGo = [...this.#onLetGo, resolve]))
   }
 
   move(to: CallProgress): void {
@@ -158,6 +183,14 @@ export class HeldCall {
     if ('over' in why) this.#listeners = none
     for (const listener of listeners) listener(why)
   }
+}
+
+/** Under this key a cancel holds over a crash. */
+export const cancelKey = 'cancel'
+
+function cancelling(call: string, at: number, why: { reason: string; by: string | null }, subject: EventSubject): Omit<Change, 'guards'> {
+  const step: StepRecord = { call, key: cancelKey, state: 'done', input: null, value: JSON.stringify(why), round: 1, at }
+  return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, why)] }
 }
 
 const lostStore = (error: unknown): PawlError =>

@@ -16,4 +16,6 @@ export interface Host {
   readonly lease: Lease
   readonly timers: Timers
   readonly waiters: Waiters
+  /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
+  readonly closing: () => boolean
 }

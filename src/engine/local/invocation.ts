@@ -20,7 +20,7 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
-import { HeldCall } from './held.ts'
+import { cancelKey, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Waiting } from './waiting.ts'
 
@@ -49,9 +49,6 @@ export class LocalInvocation implements Invocation {
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
-  /** The last write of this execution, the one that lets go of the call. */
-  #letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
-  #onLetGo: (() => void) | null = null
 
   constructor(host: Host, record: CallRecord, known: Known) {
     this.#host = host
@@ -63,6 +60,8 @@ export class LocalInvocation implements Invocation {
     this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
     this.#waits = known.waits ? new Map(known.waits.map((wait) => [wait.name, wait])) : null
     this.retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
+    const cancel = this.#steps?.get(cancelKey)
+    if (cancel) this.held.cancelledBefore(cancel)
   }
 
   get callId(): string {
@@ -106,8 +105,16 @@ export class LocalInvocation implements Invocation {
     return args
   }
 
+  /** It waits for its turn or its next try, so that letting go of it interrupts nothing. A nested call belongs to the body above it. */
+  get unbegun(): boolean {
+    const { state, args } = this.held.progress
+    return args !== null && (state === 'received' || state === 'queued') && this.landed === null && this.options.root === undefined
+  }
+
   begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>> {
     const { held } = this
+    if (this.#host.closing() && this.options.root === undefined) held.end(new PawlError('runtime_closed'))
+    held.check()
     const at = this.#host.clock.now()
     if (held.progress.state === 'running') this.#account(at)
     const { args, terms, wait, outcome, settledAt } = held.progress
@@ -152,7 +159,7 @@ export class LocalInvocation implements Invocation {
     this.#running++
     const end = await body().finally(() => this.#running--)
     // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.
-    if (this.attempt !== attempt || this.#letGo !== 'not yet') throw new PawlError('attempt_over')
+    if (this.attempt !== attempt || held.letGo !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)
     await held.write(held.held({ steps: [ended], events: [held.event(`step.${state}`, ended.at, { step: spec.key })] }))
@@ -167,16 +174,9 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     const createdAt = clock.now()
     const salt = newSalt()
-    const record: WaitRecord = {
-      id: ids.next(),
-      call: this.request.uid,
-      name: spec.name,
-      salt,
-      keyHash: hashKey(this.#keyOf(spec.name, salt)),
-      deadline: createdAt + spec.deadlineMs,
-      createdAt,
-      resolution: null,
-    }
+    const keyHash = hashKey(this.#keyOf(spec.name, salt))
+    const own = { id: ids.next(), call: this.request.uid, name: spec.name, salt, keyHash }
+    const record: WaitRecord = { ...own, deadline: createdAt + spec.deadlineMs, createdAt, resolution: null }
     // Known before it is durable, so that two callers of one name get one wait.
     this.#waits ??= new Map()
     this.#waits.set(spec.name, record)
@@ -262,11 +262,10 @@ export class LocalInvocation implements Invocation {
     const { args, terms, attempt, startedAt, wait } = held.progress
     held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
     const change = held.moved(held.event('call.settled', at, { status, attempts: attempt }), true)
-    this.#letGo = 'under way'
+    held.letsGo('under way')
     this.#host.store.write(change, (answer) => {
       const written = held.judge(answer)
-      this.#letGo = 'settled' // or somebody else's, or unknown: in no case ours to give back
-      this.#onLetGo?.()
+      held.letsGo('settled') // or somebody else's, or unknown: in no case ours to give back
       heard(written)
     })
   }
@@ -282,7 +281,7 @@ export class LocalInvocation implements Invocation {
       updateCall: { uid: this.request.uid, progress, release: true },
       events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
-    this.#letGo = 'under way'
+    held.letsGo('under way')
     let parked = false
     try {
       const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
@@ -290,16 +289,15 @@ export class LocalInvocation implements Invocation {
       if (committed.ok) return 'parked'
       return committed.refused.kind === 'open' ? 'answered' : 'lost'
     } finally {
-      this.#letGo = parked ? 'parked' : 'not yet'
-      this.#onLetGo?.()
+      held.letsGo(parked ? 'parked' : 'not yet')
     }
   }
 
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
     // It may just be settling or parking: what that wrote must not be written over.
-    if (this.#letGo === 'under way') await new Promise<void>((resolve) => void (this.#onLetGo = resolve))
-    if (this.#letGo !== 'not yet') return
+    if (this.held.letGo === 'under way') await this.held.lettingGo()
+    if (this.held.letGo !== 'not yet') return
     await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 

@@ -2,6 +2,7 @@
 
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
 import type { Asked, Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
@@ -14,6 +15,8 @@ export class Live {
   resolve!: (settled: Settled) => void
   #reject!: (why: unknown) => void
   #asked = false
+  /** By the record, as far as we have seen it. */
+  parked = false
   #invocation: LocalInvocation | null = null
   #onReleased: (() => void) | null = null
 
@@ -43,12 +46,19 @@ export class Live {
 
   hold(invocation: LocalInvocation): void {
     this.#invocation = invocation
+    this.parked = false
   }
 
   /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
   release(): void {
     this.#invocation = null
     this.#onReleased?.()
+  }
+
+  /** It waits for its answer: nobody holds it. */
+  park(): void {
+    this.parked = true
+    this.release()
   }
 
   released(): Promise<void> {
@@ -83,4 +93,21 @@ export function newRecord({ position, principal, tool, input, hash, options }: A
     fence: 1,
     owner,
   }
+}
+
+/** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */
+export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number, clock: Clock): Promise<void> {
+  const busy = (): Live[] => [...lives.values()].filter(({ invocation }) => invocation && !invocation.idle)
+  let late = graceMs === 0
+  let callOff = (): void => {}
+  const patience = new Promise<void>((resolve) => {
+    callOff = clock.timer(graceMs, () => {
+      late = true
+      resolve()
+    })
+  })
+  for (let open = busy(); open.length > 0 && !late; open = busy()) {
+    await Promise.race([Promise.all(open.map((live) => live.released())), patience])
+  }
+  callOff()
 }

@@ -12,12 +12,13 @@ import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
-import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, ToSettle, Wait } from '../engine.ts'
+import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
 import { Answers } from './answers.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
-import { Live, newRecord } from './live.ts'
+import { finished, Live, newRecord } from './live.ts'
 import { Lease } from './lease.ts'
+import { recordedForm, unlessCancelled } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
@@ -45,6 +46,7 @@ export class LocalEngine implements Engine {
   readonly #byUid = new Map<string, Live>()
   readonly #stopListening: () => void
   #closing = false
+  #closed = false
   #release = (): void => {}
 
   private constructor(options: LocalEngineOptions) {
@@ -54,7 +56,7 @@ export class LocalEngine implements Engine {
     const waiters = new Waiters(store)
     this.#answers = new Answers({ store, clock, waiters })
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers }
+    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
@@ -83,7 +85,8 @@ export class LocalEngine implements Engine {
   }
 
   start(asked: Asked): Started | Promise<Started> {
-    if (this.#closing) throw new PawlError('runtime_closed')
+    // A body that may still finish may also call what it needs for that.
+    if (this.#closed || (this.#closing && asked.options?.root === undefined)) throw new PawlError('runtime_closed')
     const { position } = asked
     let live = this.#live.get(position)
     if (!live) {
@@ -102,12 +105,13 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
-    const here = this.#byUid.get(uid)?.invocation
-    if (here) return here.held.cancel(why)
+    const held = this.#byUid.get(uid)?.invocation?.held
+    const asked = held && (await held.cancel(why))
+    if (held && (asked || held.letGo !== 'parked')) return asked === true
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    return wait ? this.#answers.cancel(wait, why.reason) : false
+    return wait ? this.#answers.cancel(wait, why) : false
   }
 
   async close(graceMs: number): Promise<void> {
@@ -117,8 +121,11 @@ export class LocalEngine implements Engine {
     this.#stopListening()
     timers.stop()
     await this.#sweeper.stop()
-    await this.#finishing(graceMs, clock)
     const over = new PawlError('runtime_closed')
+    // What has not begun does not begin here any more. It stays ours to the end, so that nobody overtakes what runs before it.
+    for (const { invocation } of this.#byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
+    await finished(this.#byUid, graceMs, clock)
+    this.#closed = true
     const held = [...this.#byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
     for (const invocation of held) invocation.held.end(over)
     await Promise.allSettled(held.map((invocation) => invocation.handBack()))
@@ -126,16 +133,6 @@ export class LocalEngine implements Engine {
     this.#release()
     lease.stop()
     await store.leave(lease.worker)
-  }
-
-  /** Waits for bodies that do something; those that only wait are let go at once. */
-  async #finishing(graceMs: number, clock: Clock): Promise<void> {
-    const busy = [...this.#byUid.values()].filter((live) => live.invocation && !live.invocation.idle)
-    if (busy.length === 0 || graceMs === 0) return
-    let callOff = (): void => {}
-    const patience = new Promise<void>((resolve) => void (callOff = clock.timer(graceMs, resolve)))
-    await Promise.race([Promise.all(busy.map((live) => live.released())), patience])
-    callOff()
   }
 
   /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
@@ -153,7 +150,10 @@ export class LocalEngine implements Engine {
   }
 
   #joined(live: Live, asked: Asked): Started | Promise<Started> {
-    if (live.hash === asked.hash) return { as: 'accepted', uid: live.uid, settled: live.settled() }
+    if (live.hash === asked.hash) {
+      const { uid, parked } = live
+      return parked ? { as: 'accepted', uid, settled: live.settled(), parked } : { as: 'accepted', uid, settled: live.settled() }
+    }
     return (async () => {
       const record = await this.#host.store.callAt(live.position)
       const { tool, input } = record ?? (live.invocation as LocalInvocation).request
@@ -183,6 +183,7 @@ export class LocalEngine implements Engine {
   #watch(record: CallRecord): Live {
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
     if (record.state === 'settled') this.#ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
+    else if (!live.invocation) live.parked = record.state === 'parked'
     return live
   }
 
@@ -206,9 +207,10 @@ export class LocalEngine implements Engine {
     )
   }
 
-  #driven(live: Live, invocation: LocalInvocation, driven: Driven): void {
+  #driven(live: Live, invocation: LocalInvocation, given: Driven): void {
+    const driven = unlessCancelled(given, invocation.stopped)
     if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
-    const [status, text] = this.#recorded(driven, invocation)
+    const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
       invocation.settle(status, text, (written) => {
         const { request, attempt, held } = invocation
@@ -222,7 +224,7 @@ export class LocalEngine implements Engine {
 
   async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
     const parked = await invocation.park(wait)
-    if (parked === 'parked') return live.release()
+    if (parked === 'parked') return live.park()
     if (parked === 'lost') return this.#lost(live)
     // Its answer came before it could park: land it here and now.
     const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
@@ -250,16 +252,6 @@ export class LocalEngine implements Engine {
     this.#forget(live)
     this.#live.delete(live.position)
     live.reject(error)
-  }
-
-  /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
-  #recorded({ settle, text }: ToSettle, invocation: LocalInvocation): [Outcome['status'], string] {
-    try {
-      return [settle.status, text ?? encode(settle)]
-    } catch (error) {
-      this.#host.logger.error('An outcome has no recorded form', { call: invocation.request.uid, error })
-      return ['failure', encode(failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage }))]
-    }
   }
 
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
