@@ -101,7 +101,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const usage = new SessionUsage(budget, store)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const batches = new Batches({ engine: () => engine, queue, standing, show })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, mayAbort: hooks.some((hook) => hook.before ?? hook.after) })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -112,7 +112,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       hooks,
       policies,
       usage,
-      nested: (parent, calls, name) => batches.nested(parent, calls, name),
+      nested: (parent, calls, how) => batches.nested(parent, calls, how),
       live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)

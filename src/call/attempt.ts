@@ -12,11 +12,12 @@ import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accept.ts'
 import { type ClockName, Watch } from './clocks.ts'
 import { Context } from './context.ts'
+import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
-import type { Slot } from './queue.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
-import { type Pace, waitOf } from './verbs.ts'
+import type { Slot } from './slot.ts'
+import { waitOf } from './verbs.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
 type Why = Stop | ClockName
@@ -96,7 +97,8 @@ class Attempt implements Pace {
   }
 
   async resume(): Promise<void> {
-    await this.#slot.enter()
+    // Who was stopped takes nothing any more, and hears why.
+    if (!(await this.#slot.enter())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
     this.#watch.resume()
   }
 
@@ -116,6 +118,7 @@ class Attempt implements Pace {
   #stop(why: Why): void {
     if (this.#why !== null) return
     this.#why = why
+    this.#slot.close()
     this.#onStop?.(why)
   }
 
@@ -149,7 +152,7 @@ class Attempt implements Pace {
     this.#watch.stop()
     this.#unwatch()
     this.#context?.end()
-    this.#slot.done()
+    this.#slot.close()
   }
 }
 

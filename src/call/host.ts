@@ -8,6 +8,7 @@ import type { Logger, NestedOutcome } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Alarms } from './alarms.ts'
 import type { Hook } from './hook.ts'
+import type { Pace } from './family.ts'
 import type { Queue } from './queue.ts'
 import type { SessionUsage } from './usage.ts'
 
@@ -24,7 +25,11 @@ export interface CallHost {
   readonly policies: readonly Policy[]
   readonly usage: SessionUsage
   /** Runs other tools under a call. */
-  nested(parent: Invocation, calls: readonly { id: string; name: string; input?: unknown }[], name: string): Promise<NestedOutcome[]>
+  nested(
+    parent: Invocation,
+    calls: readonly { id: string; name: string; input?: unknown }[],
+    how: { name: string; pace: Pace | null },
+  ): Promise<NestedOutcome[]>
   /** Tells watchers something that is not kept. */
   live(about: CallRequest, type: 'call.progress' | 'call.output', body: object): void
 }

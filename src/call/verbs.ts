@@ -10,6 +10,7 @@ import type { Attachments, Later, LaterOptions, Logger, StepOptions, ToolContext
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
+import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
 import type { Live } from './live.ts'
 import { scope } from './scope.ts'
@@ -53,13 +54,6 @@ const isName = (text: string): boolean => text.length <= longestName && text.isW
 
 type Verb = 'key' | 'step' | 'sleep' | 'later' | 'now' | 'random' | 'uuid' | 'run' | 'call' | 'progress' | 'output' | 'log' | 'attachments'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
-
-/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
-export interface Pace {
-  pause(): void
-  resume(): Promise<void>
-  progress(): void
-}
 
 /** What a ctx stands in. */
 export interface Around {
@@ -178,12 +172,12 @@ export function verbsOf(context: Around): Verbs {
     },
     async run(calls) {
       leaf('run')
-      return host.nested(invocation, calls, `run:${++counts.run}`)
+      return host.nested(invocation, calls, { name: `run:${++counts.run}`, pace })
     },
     async call(other, input) {
       leaf('call')
       const name = `run:${++counts.run}`
-      const [outcome] = await host.nested(invocation, [{ id: other.name, name: other.name, input }], name)
+      const [outcome] = await host.nested(invocation, [{ id: other.name, name: other.name, input }], { name, pace })
       return outcome as never
     },
     progress(progress) {

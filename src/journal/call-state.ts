@@ -67,8 +67,12 @@ export interface CallOptions {
   readonly deadline?: number
   /** Its place in the order of its batch. */
   readonly order?: number
+  /** The batch it was asked in, when the place is named by an idempotency key instead. */
+  readonly batch?: string
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string
+  /** The calls between the outermost and this one. */
+  readonly above?: readonly string[]
 }
 
 /** What the model called the tool. */

@@ -3,9 +3,11 @@
 
 import { hash } from 'node:crypto'
 import { type ReadArguments, readArguments } from '../call/arguments.ts'
+import type { Pace } from '../call/family.ts'
 import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
-import type { Queue } from '../call/queue.ts'
+import type { Place as Turn } from '../call/line.ts'
+import { abortsTurn, type Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
@@ -27,19 +29,23 @@ export interface Place {
   readonly principal: string | null
 }
 
+const none: readonly never[] = []
+
 export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
   readonly #standing: Standing
   readonly #show: Show
+  readonly #mayAbort: boolean
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; mayAbort: boolean }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
     this.#show = host.show
+    this.#mayAbort = host.mayAbort
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -50,12 +56,12 @@ export class Batches {
       seen.set(call.id, occurrence + 1)
       const entry = how.tools.find(call.name)
       kinds.push(entry?.kind ?? 'parallel')
-      return askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root })
+      return askedOf(call, entry, place, { batch: how.batch, occurrence, order, root: how.root, above: how.above })
     })
-    this.#expect(asks, kinds, how.onFailure === 'stop')
+    const turns = this.#expect(place, asks, kinds, how)
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
     this.#standing.began(open)
-    const batch = new Batch(how, calls, this.#engine(), () => this.#standing.over(open))
+    const batch = new Batch(how, calls, turns, this.#engine(), () => this.#standing.over(open))
     // All are started before any is waited for. One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
     for (const [order, asked] of asks.entries()) this.#start(asked, order, batch)
@@ -63,23 +69,35 @@ export class Batches {
   }
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
-  async nested(parent: Invocation, calls: readonly CallAsk[], name: string): Promise<NestedOutcome[]> {
+  async nested(
+    parent: Invocation,
+    calls: readonly CallAsk[],
+    { name, pace }: { name: string; pace: Pace | null },
+  ): Promise<NestedOutcome[]> {
     const { position, principal, uid } = parent.request
+    const { root, above = [] } = parent.options
     const stop = new AbortController()
     const forget = parent.onStop((why) =>
       stop.abort('over' in why ? { reason: 'The call above it ended', by: null } : { reason: why.cancel, by: why.by }),
     )
+    const family = pace && this.#queue.families.of(uid, pace)
+    for (const _ of calls) family?.began()
     try {
-      const batch = `${position.batch}/${position.id}#${position.occurrence}/${name}`
-      return await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
+      const outcomes = await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
         tools: this.#standing.of(parent.request),
-        batch,
+        // By the uid: no choice of names makes the calls of two parents meet.
+        batch: `${uid}/${name}`,
         onFailure: 'continue',
         signal: stop.signal,
-        root: parent.options.root ?? uid,
+        root: root ?? uid,
+        ...(root === undefined ? {} : { above: [...above, uid] }),
+        ...(family ? { family } : {}),
       })
+      await family?.together()
+      return outcomes
     } finally {
       forget()
+      if (family) this.#queue.families.over(uid, family)
     }
   }
 
@@ -91,26 +109,39 @@ export class Batches {
 
   /** Calls that come back after a crash stand in line again, in their order, before any of them goes on. */
   returning(records: readonly CallRecord[]): void {
-    const orders = records.map((record) => ({
-      record,
-      order: record.options === null ? 0 : ((JSON.parse(record.options) as CallOptions).order ?? 0),
-    }))
-    for (const { record, order } of orders.toSorted((a, b) => a.order - b.order)) {
+    const placed = records.map((record) => {
+      const { order = 0, batch } = record.options === null ? ({} as CallOptions) : (JSON.parse(record.options) as CallOptions)
+      return { record, order, batch: batch ?? record.position.batch }
+    })
+    // Runs without a name are not told apart any more, and stand in one line.
+    for (const { record, batch } of placed.toSorted((a, b) => a.order - b.order)) {
       const entry = this.#standing.of(record).find(record.tool)
-      if (entry && record.wait === null) this.#queue.expect(record.position, order, entry.kind)
+      if (!entry || record.wait !== null) continue
+      this.#queue.returns(this.#queue.line(record.position, batch), record.position, entry.kind)
     }
   }
 
-  /** A batch in which everything may run together needs no line. */
-  #expect(asks: readonly Asked[], kinds: readonly Concurrency['kind'][], strict: boolean): void {
-    if (asks.length === 1 || kinds.every((kind) => kind === 'parallel')) return
-    for (const [order, { position }] of asks.entries()) this.#queue.expect(position, order, kinds[order] ?? 'parallel', strict)
+  /** What runs alone, or together with everything beside it, needs no line. A batch with a name may be asked for in several runs. */
+  #expect(place: Place, asks: readonly Asked[], kinds: readonly Concurrency['kind'][], how: How): readonly Turn[] {
+    const { batch, root } = how
+    const strict = how.onFailure === 'stop'
+    const inPieces = batch !== '' && root === undefined
+    const matters = asks.length > 1 && (strict || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
+    if (!inPieces && !matters) return none
+    const line = this.#queue.line(place, batch === '' ? null : batch)
+    return asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict))
+  }
+
+  #judged(order: number, { places, how }: Batch, uid = ''): void {
+    const turn = places[order]
+    if (turn) this.#queue.judged(turn)
+    how.family?.settled(uid)
   }
 
   #start(asked: Asked, order: number, batch: Batch): void {
     if (batch.stopped) return this.#end(asked, order, batch, 0, notStarted(batch.stopped.reason))
     const failed = (error: unknown): void => {
-      this.#queue.left(asked.position, order)
+      this.#judged(order, batch)
       batch.failed(error)
     }
     try {
@@ -138,7 +169,7 @@ export class Batches {
       },
       (error: unknown) => {
         over()
-        this.#queue.left(asked.position, order)
+        this.#judged(order, batch, uid)
         batch.failed(error)
       },
     )
@@ -158,7 +189,7 @@ export class Batches {
     } catch (error) {
       batch.failed(error)
     } finally {
-      this.#queue.left(asked.position, order)
+      this.#judged(order, batch, uid)
     }
   }
 
@@ -180,29 +211,32 @@ function factsOf(call: CallAsk, { position, principal, input }: Asked, { tools }
   return { tenant: position.tenant, session: position.session, principal, callId: call.id, tool, input: decode(input) }
 }
 
-/** An abort of the turn by a hook stops the batch whatever was asked for. */
-const stops = (outcome: Outcome, how: How): boolean =>
-  outcome.status === 'failure' &&
-  (how.onFailure === 'stop' || (outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted'))
+const stops = (outcome: Outcome, how: How): boolean => outcome.status === 'failure' && (how.onFailure === 'stop' || abortsTurn(outcome))
 
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',
   cancellation: { message: `${reason}; it was not started`, source: 'cancellation' },
 })
 
+/** Where in its batch a call stands, and under what. */
+interface Around {
+  readonly batch: string
+  readonly order: number
+  readonly root: string | undefined
+  readonly above: readonly string[] | undefined
+}
+
+/** The occurrence of a call that is named by a key: no batch and id have it. */
+const byKey = -1
+
 /** The call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again. */
-function askedOf(
-  call: CallAsk,
-  entry: Entry | undefined,
-  place: Place,
-  at: { batch: string; occurrence: number; order: number; root: string | undefined },
-): Asked {
+function askedOf(call: CallAsk, entry: Entry | undefined, place: Place, at: { occurrence: number } & Around): Asked {
   const read = readArguments(call.input)
   const { idempotencyKey: key } = call
   const position: CallPosition =
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
-      : { tenant: place.tenant, session: place.session, batch: 'idempotency key', id: key, occurrence: 0 }
+      : { tenant: place.tenant, session: place.session, batch: '', id: key, occurrence: byKey }
   const tool = entry?.keys[0] ?? call.name
   const input = read.ok ? read.wire : 'null'
   const content = read.ok ? canonicalText(read.wire, JSON.parse(read.wire) as Json) : JSON.stringify(read.raw)
@@ -217,22 +251,19 @@ function askedOf(
   }
 }
 
-function optionsOf(
-  call: CallAsk,
-  tool: string,
-  read: ReadArguments,
-  { order, root }: { order: number; root: string | undefined },
-): CallOptions | null {
+function optionsOf(call: CallAsk, tool: string, read: ReadArguments, { batch, order, root, above }: Around): CallOptions | null {
   const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
   if (tool !== call.name) options.name = call.name
   if (read.raw !== null) options.raw = read.raw
   if (!read.ok) options.unreadable = read.problem
   if (call.idempotencyKey !== undefined) options.callId = call.id
+  if (call.idempotencyKey !== undefined && batch !== '') options.batch = batch
   if (call.meta !== undefined) options.meta = JSON.parse(JSON.stringify(call.meta)) as Json // refused before anything starts
   if (call.timeout !== undefined) options.timeout = inMs(clockValues(call.timeout))
   if (call.deadline !== undefined) options.deadline = Number(call.deadline)
   if (order !== 0) options.order = order
   if (root !== undefined) options.root = root
+  if (above !== undefined) options.above = above
   for (const _ in options) return options
   return null
 }

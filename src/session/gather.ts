@@ -1,5 +1,7 @@
 // The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
 
+import type { Family } from '../call/family.ts'
+import type { Place } from '../call/line.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'
@@ -10,8 +12,10 @@ export interface How {
   readonly batch: string
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
-  /** The outermost call, for nested ones. */
+  /** For nested ones: the outermost call, and those between it and them. */
   readonly root?: string
+  readonly above?: readonly string[]
+  readonly family?: Family
 }
 
 export type Why = { reason: string; by: string | null }
@@ -19,6 +23,8 @@ export type Why = { reason: string; by: string | null }
 export class Batch {
   readonly how: How
   readonly calls: readonly CallAsk[]
+  /** In the order of the batch, by call; none where everything may run together. */
+  readonly places: readonly Place[]
   readonly outcomes: Promise<CallOutcome[]>
   stopped: Why | null = null
   readonly #engine: Engine
@@ -35,9 +41,10 @@ export class Batch {
     this.stop(why)
   }
 
-  constructor(how: How, calls: readonly CallAsk[], engine: Engine, over: () => void) {
+  constructor(how: How, calls: readonly CallAsk[], places: readonly Place[], engine: Engine, over: () => void) {
     this.how = how
     this.calls = calls
+    this.places = places
     this.#engine = engine
     this.#whenOver = over
     this.#missing = calls.length
