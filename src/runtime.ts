@@ -10,10 +10,10 @@ import { type Limits, Queue } from './call/queue.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import { SessionUsage } from './call/usage.ts'
-import type { ResolveAnswer } from './engine/engine.ts'
+import type { Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
-import type { CallRecord, CallRequest } from './journal/call-state.ts'
+import type { CallRecord } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
@@ -113,7 +113,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       policies,
       usage,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
-      live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
+      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
@@ -189,9 +189,9 @@ function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
   return hooks
 }
 
-function liveEvent(request: CallRequest, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
-  const { tenant, session, id } = request.position
-  return { live: true, type, tenant, session, call: request.uid, callId: id, at: clock.now(), body }
+function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
+  const { tenant, session } = request.position
+  return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
 }
 
 async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promise<Store> {

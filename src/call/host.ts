@@ -31,5 +31,5 @@ export interface CallHost {
     how: { name: string; pace: Pace | null },
   ): Promise<NestedOutcome[]>
   /** Tells watchers something that is not kept. */
-  live(about: CallRequest, type: 'call.progress' | 'call.output', body: object): void
+  live(about: Invocation, type: 'call.progress' | 'call.output', body: object): void
 }

@@ -23,9 +23,9 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   let over = false
 
   const tell = (): void => {
-    if (progress) host.live(invocation.request, 'call.progress', { ...progress })
+    if (progress) host.live(invocation, 'call.progress', { ...progress })
     progress = null
-    for (const chunk of output) host.live(invocation.request, 'call.output', chunk)
+    for (const chunk of output) host.live(invocation, 'call.output', chunk)
     output = []
   }
   /** The first is told at once; those that follow within the interval are told together at its end. */
@@ -43,7 +43,7 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
       soon()
     },
     output(text, stream) {
-      if (over || characters >= mostCharacters) return
+      if (over || characters > mostCharacters || text === '') return
       const room = mostCharacters - characters
       const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${mostCharacters} characters]` : text
       characters += text.length

@@ -1,11 +1,11 @@
 // What is asked and what comes back: one call of a model, checked before anything is recorded.
 
 import type { ModelPart } from '../call/project.ts'
-import { type Duration, milliseconds } from '../kernel/duration.ts'
+import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
-import type { Clocks } from '../tool/terms.ts'
+import { type Clocks, clocksOf } from '../tool/terms.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */
@@ -52,7 +52,7 @@ export function checkAsk(call: CallAsk): void {
     if (!value.isWellFormed() || value.includes('\0')) wrong(`Its ${field} holds a lone surrogate or a NUL`)
   }
   if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline))) wrong('Its deadline is not an instant')
-  if (call.timeout !== undefined) for (const [clock, ms] of Object.entries(clockValues(call.timeout))) milliseconds(ms, `timeout.${clock}`)
+  clocksOf(call.timeout, wrong)
 }
 
 export const clockValues = (timeout: Duration | Clocks): Clocks => (typeof timeout === 'object' ? timeout : { attempt: timeout })

@@ -55,10 +55,13 @@ function compileStandard(schema: StandardSchemaV1, what: string): CompiledSchema
       const finish = (result: StandardSchemaV1.Result<unknown>): Checked =>
         result.issues ? { ok: false, problems: result.issues.map((issue) => problemOf(issue, value)) } : { ok: true, value: result.value }
       const result = standard.validate(value)
-      return result instanceof Promise ? result.then(finish) : finish(result)
+      // Any thenable is a promise to a Standard Schema, not only those of this realm.
+      return isPromise(result) ? Promise.resolve(result).then(finish) : finish(result)
     },
   }
 }
+
+const isPromise = <T>(value: T | Promise<T>): value is Promise<T> => typeof (value as Partial<Promise<T>> | null)?.then === 'function'
 
 /** Some vendors say what came ("was a string", "received string"), the others leave the model guessing. */
 const saysWhatCame = /\b(?:received|got|was|were)\b/i

@@ -30,8 +30,8 @@ export class Answers {
     return first && !late ? { answer: 'accepted' } : { answer: 'already_resolved', terminal: await this.given(wait.id) }
   }
 
-  async cancel(wait: WaitRecord, reason: string): Promise<boolean> {
-    return this.#write(wait, { cancelled: reason })
+  async cancel(wait: WaitRecord, why: { reason: string; by: string | null }): Promise<boolean> {
+    return this.#write(wait, { cancelled: why.reason }, why)
   }
 
   async expire(wait: WaitRecord): Promise<void> {
@@ -45,14 +45,16 @@ export class Answers {
   }
 
   /** True if this answer was the first. Whoever stands in the wait gets it in its recorded form. */
-  async #write(wait: WaitRecord, resolution: Resolution): Promise<boolean> {
+  async #write(wait: WaitRecord, resolution: Resolution, cancelling?: { reason: string; by: string | null }): Promise<boolean> {
     const call = await this.#store.call(wait.call)
     if (!call) return false
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
+    const at = this.#clock.now()
+    const resolved = eventOf(subject, 'wait.resolved', at, { wait: wait.id, by: kindOf(resolution) })
     const committed = await this.#store.commit({
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: encodeResolution(resolution) },
-      events: [eventOf(subject, 'wait.resolved', this.#clock.now(), { wait: wait.id, by: kindOf(resolution) })],
+      events: cancelling ? [eventOf(subject, 'call.cancelling', at, cancelling), resolved] : [resolved],
     })
     if (committed.ok) this.#waiters.deliver(wait.id, await this.given(wait.id))
     return committed.ok

@@ -106,7 +106,7 @@ export class LocalEngine implements Engine {
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    return wait ? this.#answers.cancel(wait, why.reason) : false
+    return wait ? this.#answers.cancel(wait, why) : false
   }
 
   async close(graceMs: number): Promise<void> {
