@@ -12,22 +12,22 @@ export interface Pace {
 
 /** The calls under one body. */
 export class Family {
-  readonly #pace: Pace
+  readonly pace: Pace
   readonly #away = new Set<string>()
   #open = 0
   #paused = false
   #coming: Promise<void> | null = null
 
   constructor(pace: Pace) {
-    this.#pace = pace
+    this.pace = pace
   }
 
   get none(): boolean {
     return this.#open === 0
   }
 
-  began(): void {
-    this.#open++
+  began(calls: number): void {
+    this.#open += calls
   }
 
   left(uid: string): void {
@@ -35,7 +35,7 @@ export class Family {
     this.#look()
   }
 
-  back(uid: string): Promise<void> {
+  back(uid: string): Promise<void> | null {
     this.#away.delete(uid)
     return this.together()
   }
@@ -46,19 +46,18 @@ export class Family {
     this.#look()
   }
 
-  /** The body is about to go on. */
-  async together(): Promise<void> {
-    if (this.#paused) {
-      this.#paused = false
-      this.#coming = this.#pace.resume().finally(() => (this.#coming = null))
-    }
-    await this.#coming
+  /** The body is about to go on: brings it back, if it is away. */
+  together(): Promise<void> | null {
+    if (!this.#paused) return this.#coming
+    this.#paused = false
+    this.#coming = this.pace.resume().finally(() => (this.#coming = null))
+    return this.#coming
   }
 
   #look(): void {
     if (this.#paused || this.#open === 0 || this.#away.size < this.#open) return
     this.#paused = true
-    this.#pace.pause()
+    this.pace.pause()
   }
 }
 
@@ -67,7 +66,8 @@ export class Families {
 
   of(parent: string, pace: Pace): Family {
     let family = this.#families.get(parent)
-    if (!family) this.#families.set(parent, (family = new Family(pace)))
+    // Another attempt has clocks of its own.
+    if (family?.pace !== pace) this.#families.set(parent, (family = new Family(pace)))
     return family
   }
 
@@ -76,10 +76,10 @@ export class Families {
   }
 
   left({ uid, above }: Guest): void {
-    if (this.#families.size > 0) this.#families.get(above.at(-1) ?? '')?.left(uid)
+    this.#families.get(above.at(-1) ?? '')?.left(uid)
   }
 
-  back({ uid, above }: Guest): Promise<void> | undefined {
-    return this.#families.size === 0 ? undefined : this.#families.get(above.at(-1) ?? '')?.back(uid)
+  back({ uid, above }: Guest): Promise<void> | null {
+    return this.#families.get(above.at(-1) ?? '')?.back(uid) ?? null
   }
 }

@@ -104,7 +104,7 @@ export class CountGate implements Gate {
   }
 
   tryEnter(): boolean {
-    if (this.#inside >= this.#capacity || this.#line.size > 0) return false
+    if (this.#inside >= this.#capacity) return false
     this.#inside++
     return true
   }
@@ -228,7 +228,7 @@ export class LendingGate implements Gate {
   }
 
   tryEnter(guest: Guest): boolean {
-    if (this.#free > 0 && this.#line.size === 0) return this.#give(guest, null)
+    if (this.#free > 0) return this.#give(guest, null)
     const lender = this.#lender(guest)
     return lender !== undefined && this.#give(guest, lender)
   }

@@ -56,13 +56,16 @@ export class Queue {
     this.#worker = new CountGate(this.#limits.perWorker)
   }
 
+  /** How many lines, turns and gates there are: none when nobody waits or runs. */
+  get kept(): number {
+    return this.#lines.size + this.#placed + this.#gates.size + this.#sessions.size
+  }
+
   /** The line of a batch. Those of one name are one; without a name each run has its own. */
   line({ tenant, session }: { tenant: string; session: string }, batch: string | null): Line {
     if (batch === null) return new Line('')
     const name = frame(tenant, session, batch)
-    let line = this.#lines.get(name)
-    if (!line) this.#lines.set(name, (line = new Line(name)))
-    return line
+    return this.#lines.get(name) ?? new Line(name)
   }
 
   /** Says that a call is coming, before any of its batch starts. One that stands in some line already keeps its turn there. */
@@ -74,12 +77,13 @@ export class Queue {
       if (first.line === line) return first
     }
     const place = line.expect(position, kind)
+    if (line.name !== '') this.#lines.set(line.name, line)
     place.strict = strict
     if (first) {
-      if (first.left) line.left(place)
       place.of = first
       first.others ??= []
       first.others.push(place)
+      if (first.left) this.#leave(place)
     } else {
       this.#places.set(position, place)
       this.#placed++

@@ -81,8 +81,10 @@ export class Batches {
       stop.abort('over' in why ? { reason: 'The call above it ended', by: null } : { reason: why.cancel, by: why.by }),
     )
     const family = pace && this.#queue.families.of(uid, pace)
-    for (const _ of calls) family?.began()
     try {
+      const returning = family?.together()
+      if (returning) await returning
+      family?.began(calls.length)
       const outcomes = await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
         tools: this.#standing.of(parent.request),
         // By the uid: no choice of names makes the calls of two parents meet.
