@@ -182,6 +182,25 @@ describe('the queue', () => {
     expect(queue.kept).toBe(0)
   })
 
+  test('who is over when it is handed what it waited for to come back gives it on', async () => {
+    const queue = open({ perWorker: 1 })
+    const a = ask(queue, 'read')
+    const slot = a.got as Slot
+    slot.leave()
+    const b = ask(queue, 'read')
+    const both = [slot.enter(), slot.enter()]
+    const c = ask(queue, 'read')
+    await turns()
+    end(b) // hands its place to a
+    slot.close()
+    expect(await Promise.all(both)).toEqual([false, false])
+    await turns()
+    expect([runs(c), await slot.enter()]).toEqual([true, false])
+    end(c)
+    slot.done()
+    expect(queue.kept).toBe(0)
+  })
+
   test('waiting is bounded', () => {
     const queue = open({ perWorker: 1, waiting: 1 })
     const [a, b, c] = [ask(queue, 'read'), ask(queue, 'read'), ask(queue, 'read')]

@@ -5,6 +5,7 @@ import { createRuntime, fail, retry, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { faulty, freshMemory, quiet } from '../adversary/kit.ts'
 import { onEachStore } from '../each-store.ts'
 
 const empty = z.object({})
@@ -105,6 +106,76 @@ onEachStore('turns', (bench) => {
     const runtime = await bench.open([keyed, middle, outer], { limits: { perWorker: 1 } })
     const [end] = await runtime.session('s').run([{ id: 'o', name: 'outer' }])
     expect(end).toMatchObject({ value: { value: { value: 'deep' } } })
+  })
+
+  test('SCHED-4: what a call between the outermost and the innermost holds is lent as well', async () => {
+    const keyed = (name: string, below?: ReturnType<typeof tool>) =>
+      tool({
+        name,
+        description: 'Keyed',
+        input: empty,
+        concurrency: { key: () => 'k' },
+        execute: async (_, ctx) => (below ? ((await ctx.call(below, {})) as never) : 'deep'),
+      })
+    const inner = keyed('inner')
+    const middle = keyed('middle', inner as never)
+    const outer = tool({
+      name: 'outer',
+      description: 'Calls',
+      input: empty,
+      execute: async (_, ctx) => (await ctx.call(middle, {})) as never,
+    })
+    const runtime = await bench.open([inner, middle, outer])
+    const [end] = await runtime.session('s').run([{ id: 'o', name: 'outer' }])
+    expect(end).toMatchObject({ value: { value: { value: 'deep' } } })
+  })
+
+  test('SCHED-3: a body that comes back from a sleep is no second start: it uses nothing of a rate', async () => {
+    const clock = manualClock()
+    const nap = tool({
+      name: 'nap',
+      description: 'Sleeps',
+      input: named,
+      onCrash: 'rerun',
+      hints: { readOnly: true },
+      limits: { rate: { count: 1, per: '1h' } },
+      execute: (_, ctx) => ctx.sleep('1m'),
+    })
+    const runtime = await bench.open([nap], { clock })
+    const run = runtime.session('s').run(asks('nap', ['a']))
+    await clock.advance('2m')
+    expect((await run)[0]?.status).toBe('success')
+  })
+
+  test('SCHED-3 TIME-1: a body whose time runs out while it waits to come back ends at once, and is not said to run still', async () => {
+    const clock = manualClock()
+    let go = (): void => {}
+    const hold = tool({
+      name: 'hold',
+      description: 'Holds',
+      input: empty,
+      timeout: '1h',
+      execute: () => new Promise<void>((resolve) => (go = resolve)),
+    })
+    const nap = tool({
+      name: 'nap',
+      description: 'Sleeps',
+      input: empty,
+      onCrash: 'rerun',
+      timeout: { total: '5m' },
+      execute: (_, ctx) => ctx.sleep('1m'),
+    })
+    const runtime = await bench.open([hold, nap], { clock, limits: { perSession: 1 } })
+    const session = runtime.session('s')
+    const slept = session.run([{ id: 'n', name: 'nap' }])
+    await clock.advance('1s')
+    const held = session.run([{ id: 'h', name: 'hold' }])
+    await clock.advance('6m')
+    const [end] = await slept
+    expect(end).toMatchObject({ failure: { code: 'deadline_exceeded' } })
+    expect(JSON.stringify(end)).not.toContain('mayStillRun')
+    go()
+    await held
   })
 
   test('SCHED-2 TIME-2: while all a body called waits for the outside, its clocks stand still; it is back before they go on', async () => {
@@ -216,6 +287,64 @@ onEachStore('turns', (bench) => {
     while (ran.length < 6) await turn()
     expect(ran).toEqual(['+a', '-a', '+b', '-b', '+c', '-c'])
   })
+
+  test('SCHED-1 DUR-4: a call whose answer came while no worker was there lands beside its batch, not in its order', async () => {
+    if (!bench.survives) return
+    let hold = true
+    let written = (): void => {}
+    const wrote = new Promise<void>((resolve) => (written = resolve))
+    const write = tool({
+      name: 'write',
+      description: 'Writes',
+      input: empty,
+      onCrash: 'rerun',
+      execute: () => (hold ? new Promise<void>(() => {}) : written()),
+    })
+    let key = ''
+    const park = tool({
+      name: 'park',
+      description: 'Parks',
+      input: empty,
+      onCrash: 'rerun',
+      execute: async (_, ctx) => {
+        const later = await ctx.later()
+        key = later.key
+        return later
+      },
+    })
+    const calls = [
+      { id: 'p', name: 'park' },
+      { id: 'w', name: 'write' },
+    ]
+    const before = await bench.open([write, park])
+    before
+      .session('s')
+      .run(calls, { batch: 'm' })
+      .catch(() => {})
+    await turns()
+    await before.close({ grace: 0 })
+    const elsewhere = await bench.open([])
+    await elsewhere.resolve(key, { value: 'yes' })
+    await elsewhere.close({ grace: 0 })
+    hold = false
+    // The answer lands only when the write is through.
+    const after = ({ tool: name }: { tool: string }) => (name === 'park' ? wrote : undefined)
+    const runtime = await bench.open([write, park], { hooks: [{ name: 'slow', after: after as never }] })
+    const ends = await runtime.session('s').run(calls, { batch: 'm' })
+    expect(ends.map(({ status }) => status)).toEqual(['success', 'success'])
+  })
+})
+
+test('TIME-3: calls that are over are not asked to stop', async () => {
+  let looks = 0
+  const { store, clock } = freshMemory()
+  const read = tool({ name: 'read', description: 'Reads', input: named, hints: { readOnly: true }, execute: ({ n }) => n })
+  const runtime = await createRuntime({ store: faulty(store, { on: { call: () => void looks++ } }), clock, tools: [read], logger: quiet })
+  const session = runtime.session('s')
+  await session.run(asks('read', ['a', 'b']))
+  looks = 0
+  expect([await session.cancel(), looks]).toEqual([0, 0])
+  await runtime.close({ grace: 0 })
 })
 
 test('SCHED-1: thousands of turns on one key, from two batches at once, cost no more than their number', async () => {
