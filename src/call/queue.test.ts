@@ -189,8 +189,8 @@ describe('the queue', () => {
     slot.leave()
     const b = ask(queue, 'read')
     const both = [slot.enter(), slot.enter()]
-    const c = ask(queue, 'read')
     await turns()
+    const c = ask(queue, 'read')
     end(b) // hands its place to a
     slot.close()
     expect(await Promise.all(both)).toEqual([false, false])

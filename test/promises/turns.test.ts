@@ -118,7 +118,7 @@ onEachStore('turns', (bench) => {
         execute: async (_, ctx) => (below ? ((await ctx.call(below, {})) as never) : 'deep'),
       })
     const inner = keyed('inner')
-    const middle = keyed('middle', inner as never)
+    const middle = keyed('middle', inner)
     const outer = tool({
       name: 'outer',
       description: 'Calls',
@@ -329,7 +329,7 @@ onEachStore('turns', (bench) => {
     hold = false
     // The answer lands only when the write is through.
     const after = ({ tool: name }: { tool: string }) => (name === 'park' ? wrote : undefined)
-    const runtime = await bench.open([write, park], { hooks: [{ name: 'slow', after: after as never }] })
+    const runtime = await bench.open([write, park], { hooks: [{ name: 'slow', after }] })
     const ends = await runtime.session('s').run(calls, { batch: 'm' })
     expect(ends.map(({ status }) => status)).toEqual(['success', 'success'])
   })
