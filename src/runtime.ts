@@ -6,16 +6,15 @@ import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
-import { Outside } from './call/outside.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import { SessionUsage } from './call/usage.ts'
-import type { ResolveAnswer } from './engine/engine.ts'
+import type { Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
-import type { CallRecord, CallRequest } from './journal/call-state.ts'
+import type { CallRecord } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
@@ -110,8 +109,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const records = new Records(store, output, clock)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
-    const outside = new Outside()
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, outside })
+    const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -123,10 +122,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       policies,
       usage,
       sizes,
-      outside,
-      nested: (parent, calls, name, above) => batches.nested(parent, calls, name, above),
+      nested: (parent, calls, how) => batches.nested(parent, calls, how),
       outputs: (of) => records.outputs(of),
-      live: (request, type, body) => feed.publish(liveEvent(request, type, body, clock)),
+      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
@@ -203,9 +201,9 @@ function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
   return hooks
 }
 
-function liveEvent(request: CallRequest, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
-  const { tenant, session, id } = request.position
-  return { live: true, type, tenant, session, call: request.uid, callId: id, at: clock.now(), body }
+function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
+  const { tenant, session } = request.position
+  return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
 }
 
 async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promise<Store> {

@@ -13,11 +13,12 @@ import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
 import { type ClockName, Watch } from './clocks.ts'
 import { Context } from './context.ts'
+import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
-import type { Slot } from './queue.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
-import { type Pace, waitOf } from './verbs.ts'
+import type { Slot } from './slot.ts'
+import { waitOf } from './verbs.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
 type Why = Stop | ClockName | { readonly aborted: Failure }
@@ -39,8 +40,6 @@ class Attempt implements Pace {
   readonly #unwatch: () => void
   readonly #began: number | null
   #context: Context | null = null
-  /** How many waits the body is in, its own and those of calls it made. */
-  #waits = 0
   /** What stopped it first. */
   #why: Why | null = null
   #onStop: ((why: Why) => void) | null = null
@@ -95,24 +94,13 @@ class Attempt implements Pace {
   // The queue is left first and entered first: the clocks run only while the body does.
   pause(): void {
     this.#slot.leave()
-    this.stand(true)
+    this.#watch.pause()
   }
 
   async resume(): Promise<void> {
-    try {
-      await this.#slot.enter()
-    } finally {
-      this.stand(false)
-    }
-  }
-
-  stand(still: boolean): void {
-    const before = this.#waits
-    this.#waits += still ? 1 : -1
-    if (still) this.#watch.pause()
-    else this.#watch.resume()
-    // The body above it, if there is one, does nothing but wait either. Of an attempt that is over nobody wants to know.
-    if ((before === 0 || this.#waits === 0) && !this.#context?.over) this.#host.outside.tell(this.#invocation, still)
+    // Who was stopped takes nothing any more, and hears why.
+    if (!(await this.#slot.enter())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
+    this.#watch.resume()
   }
 
   abort(aborted: Failure): void {
@@ -135,6 +123,7 @@ class Attempt implements Pace {
   #stop(why: Why): void {
     if (this.#why !== null) return
     this.#why = why
+    this.#slot.close()
     this.#onStop?.(why)
   }
 
@@ -171,9 +160,8 @@ class Attempt implements Pace {
   #close(): void {
     this.#watch.stop()
     this.#unwatch()
-    if (this.#waits > 0) this.#host.outside.tell(this.#invocation, false)
     this.#context?.end()
-    this.#slot.done()
+    this.#slot.close()
   }
 }
 

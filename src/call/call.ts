@@ -1,7 +1,7 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive } from '../engine/engine.ts'
+import type { Drive, Driven } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
@@ -14,31 +14,33 @@ import { permit } from './permit.ts'
 import { afterInterruption } from './recover.ts'
 import { resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
+import type { Slot } from './slot.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
   async (invocation) => {
     const { request, options } = invocation
+    let slot: Slot | null = null
+    let end: Driven | null = null
     try {
-      if (invocation.landed) host.outside.tell(invocation, false)
       // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
-      else if (invocation.stopped && !invocation.interrupted) return notStarted(invocation.stopped)
+      if (invocation.stopped && !invocation.interrupted && !invocation.landed) return (end = notStarted(invocation.stopped))
       const resolving = resolveTool(invocation, host) // tool_unavailable
       const found = resolving instanceof Promise ? await resolving : resolving
-      if ('settle' in found) return found
+      if ('settle' in found) return (end = found)
       const { tool } = found
       const asking = { invocation, tool, host }
       const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
       const accepted = accepting instanceof Promise ? await accepting : accepting
-      if ('settle' in accepted) return bounded(accepted, invocation, host)
-      if (invocation.landed) return await finish(asking, accepted, { settle: outcomeOf(invocation.landed) })
+      if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
+      if (invocation.landed) return (end = await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }))
       // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
       const permitting = invocation.stopped ? null : permit(asking, accepted.args)
       const refused = permitting instanceof Promise ? await permitting : permitting
-      if (refused) return refused
+      if (refused) return (end = refused)
       const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
       const decided = deciding instanceof Promise ? await deciding : deciding
-      if (decided) return decided
+      if (decided) return (end = decided)
       const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
       // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
       let givenUp = false
@@ -48,16 +50,16 @@ export const callPipeline =
         const delay = invocation.delayed() // what is left of a retry's delay after a recovery
         if (delay) await delay
         const { stopped } = invocation
-        if (stopped) return notStarted(stopped, still)
-        if (lateAt !== Infinity && host.clock.now() >= lateAt) return notStarted('total', still)
-        const entering = enterQueue(asking, fresh.args) // turn in the batch, locks, limits
+        if (stopped) return (end = notStarted(stopped, still))
+        if (lateAt !== Infinity && host.clock.now() >= lateAt) return (end = notStarted('total', still))
+        const entering = enterQueue(asking, fresh.args) // turn in the batch, keys, limits
         const entered = entering instanceof Promise ? await entering : entering
-        if ('settle' in entered) return still ? stillRunning(entered) : entered
-        const trying = attempt(invocation, tool, fresh, entered.slot, host) // the body; gives its slot back
+        if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
+        slot = entered.slot
+        const trying = attempt(invocation, tool, fresh, slot, host) // the body
         const given = trying instanceof Promise ? await trying : trying
         if ('park' in given) {
-          host.queue.left(request.position, options.order ?? 0) // who waits for the outside has left the order of its batch
-          host.outside.tell(invocation, true)
+          slot.parked()
           return given
         }
         const verdict = afterFailure(invocation, tool, given.settle)
@@ -65,12 +67,13 @@ export const callPipeline =
         still = givenUp
         if ('settle' in verdict) {
           const last = verdict.settle === given.settle ? given : verdict
-          return await finish(asking, accepted, still ? stillRunning(last) : last) // after hooks, check output
+          return (end = await finish(asking, accepted, still ? stillRunning(last) : last)) // after hooks, check output
         }
-        if (host.clock.now() + verdict.again >= lateAt) return notStarted('total', still)
+        if (host.clock.now() + verdict.again >= lateAt) return (end = notStarted('total', still))
+        slot.done()
         await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
       }
     } finally {
-      host.queue.through(request.position, options.order ?? 0)
+      host.queue.through(request.position, slot, end && 'settle' in end ? end.settle : null)
     }
   }

@@ -6,9 +6,10 @@ import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
+import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
 import { type Live, liveOf } from './live.ts'
-import { type Around, type Pace, type Verbs, verbsOf } from './verbs.ts'
+import { type Around, type Verbs, verbsOf } from './verbs.ts'
 
 export class Context implements Around {
   readonly invocation: Invocation
@@ -90,7 +91,7 @@ class BodyContext implements ToolContext {
     this.tenant = position.tenant
     this.session = position.session
     this.principal = principal
-    this.batch = position.batch
+    this.batch = invocation.options.batch ?? position.batch
     this.callId = invocation.callId
     this.attempt = invocation.attempt
     this.maxAttempts = (tool.retry ?? defaultRetry).attempts

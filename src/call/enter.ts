@@ -10,8 +10,8 @@ import type { Tool } from '../tool/tool.ts'
 import { type Asking, contained } from './asked.ts'
 import { notStarted } from './attempt.ts'
 import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
-import type { Entry, Refused, Slot } from './queue.ts'
 import { settleThrown } from './settle.ts'
+import type { Entry, Refused, Slot } from './slot.ts'
 
 /** At once, if it is free to run. */
 export function enterQueue(asking: Asking, args: Json): Soon<{ slot: Slot } | ToSettle> {
@@ -37,6 +37,8 @@ function entered(turn: Slot | Refused, { invocation, ranOut }: Waiting): { slot:
   return notStarted(invocation.stopped ?? ranOut ?? 'queue')
 }
 
+const none: readonly string[] = []
+
 /** A call in the queue, and how long it stays there. */
 class Waiting implements Entry {
   readonly invocation: Invocation
@@ -60,11 +62,9 @@ class Waiting implements Entry {
   get position(): CallPosition {
     return this.invocation.request.position
   }
-  get order(): number {
-    return this.invocation.options.order ?? 0
-  }
-  get root(): string {
-    return this.invocation.options.root ?? this.invocation.request.uid
+  get above(): readonly string[] {
+    const { root, above } = this.invocation.options
+    return root === undefined ? none : above === undefined ? [root] : [root, ...above]
   }
 
   onStop(stop: () => void): () => void {
@@ -93,6 +93,6 @@ const refusals = {
   overloaded: { code: 'overloaded', message: 'Too many calls are waiting; this one was not started. Try again later.' },
   would_deadlock: {
     code: 'would_deadlock',
-    message: 'This call and the one that holds its key would wait for each other for ever; it was not started.',
+    message: 'This call and those that hold what it needs would wait for each other for ever; it was not started.',
   },
 } as const

@@ -1,11 +1,19 @@
-// What a call passes on its way to running: counted gates, rates and locks. Each lets callers in first come, first served; passing a
-// free one costs no await. A gate with tenants serves them in turn, so that none starves another (SCHED-3).
+// What a call passes on its way to running: places, keys and rates. Each lets callers in first come, first served; passing a free one
+// costs no await. Tenants are served in turn, so that none starves another (SCHED-3). Who waits for one of them holds none of the others.
 
 import type { Clock } from '../kernel/time.ts'
 
+/** Who wants to pass. */
+export interface Guest {
+  readonly uid: string
+  readonly tenant: string
+  /** The calls it runs under, the outermost first. */
+  readonly above: readonly string[]
+}
+
 /** Somebody who waits; called off, it is skipped. */
 export interface Waiter {
-  readonly tenant: string
+  readonly guest: Guest
   readonly wake: () => void
   gone: boolean
 }
@@ -16,27 +24,52 @@ class FairLine {
   /** The tenants in turn. */
   readonly #round: Waiter[][] = []
   size = 0
+  /** How many of them run under other calls. */
+  nested = 0
 
-  add(waiter: Waiter): void {
+  /** `first`: it had its turn here already and could not use it. */
+  add(waiter: Waiter, first: boolean): void {
     this.size++
-    const own = this.#byTenant.get(waiter.tenant)
-    if (own) return void own.push(waiter)
-    const first = [waiter]
-    this.#byTenant.set(waiter.tenant, first)
-    this.#round.push(first)
+    if (waiter.guest.above.length > 0) this.nested++
+    const own = this.#byTenant.get(waiter.guest.tenant)
+    if (own) return void (first ? own.unshift(waiter) : own.push(waiter))
+    const fresh = [waiter]
+    this.#byTenant.set(waiter.guest.tenant, fresh)
+    this.#round.push(fresh)
   }
 
   /** The next in turn; its tenant goes to the end of the round. */
   next(): Waiter | undefined {
     for (let own = this.#round.shift(); own; own = this.#round.shift()) {
-      const tenant = own[0]?.tenant ?? ''
+      const tenant = own[0]?.guest.tenant ?? ''
       let waiter: Waiter | undefined
-      while ((waiter = own.shift()) && (this.size--, waiter.gone));
+      while ((waiter = own.shift()) && (this.#counted(waiter), waiter.gone));
       if (own.length > 0) this.#round.push(own)
       else this.#byTenant.delete(tenant)
       if (waiter) return waiter
     }
     return undefined
+  }
+
+  /** The first that may go out of turn. */
+  pick(may: (guest: Guest) => boolean): Waiter | undefined {
+    for (const own of this.#round) {
+      const at = own.findIndex((waiter) => !waiter.gone && may(waiter.guest))
+      const [found] = at === -1 ? [] : own.splice(at, 1)
+      if (!found) continue
+      this.#counted(found)
+      if (own.length === 0) {
+        this.#byTenant.delete(found.guest.tenant)
+        this.#round.splice(this.#round.indexOf(own), 1)
+      }
+      return found
+    }
+    return undefined
+  }
+
+  #counted(waiter: Waiter): void {
+    this.size--
+    if (waiter.guest.above.length > 0) this.nested--
   }
 }
 
@@ -44,9 +77,11 @@ export interface Gate {
   /** Somebody is on the way to it, waits, or is inside. Without any it may be forgotten. */
   used(by: 1 | -1): void
   /** In at once, or not. */
-  tryEnter(): boolean
-  wait(waiter: Waiter): void
-  leave(): void
+  tryEnter(guest: Guest): boolean
+  /** The place is handed over, so that nobody slips in between. */
+  wait(waiter: Waiter, first: boolean): void
+  /** `began`: it did what it came for. */
+  leave(guest: Guest, began: boolean): void
 }
 
 /** At most so many inside. */
@@ -69,14 +104,13 @@ export class CountGate implements Gate {
   }
 
   tryEnter(): boolean {
-    if (this.#inside >= this.#capacity || this.#line.size > 0) return false
+    if (this.#inside >= this.#capacity) return false
     this.#inside++
     return true
   }
 
-  /** The place is handed over, so that nobody slips in between. */
-  wait(waiter: Waiter): void {
-    this.#line.add(waiter)
+  wait(waiter: Waiter, first: boolean): void {
+    this.#line.add(waiter, first)
     this.#admit()
   }
 
@@ -95,104 +129,162 @@ export class CountGate implements Gate {
   }
 }
 
-/** At most `count` entries in any window of `perMs`; leaving gives nothing back. */
+/** At most `count` entries in any window of `perMs`; leaving gives nothing back to whoever began. */
 export class RateGate implements Gate {
   readonly #count: number
   readonly #perMs: number
   readonly #clock: Clock
+  readonly #unused: () => void
   readonly #line = new FairLine()
   readonly #entered: number[] = []
-  #callOff: (() => void) | null = null
+  #users = 0
+  #waking = false
 
-  constructor(clock: Clock, count: number, perMs: number) {
+  constructor(clock: Clock, count: number, perMs: number, unused: () => void = () => {}) {
     this.#clock = clock
     this.#count = count
     this.#perMs = perMs
+    this.#unused = unused
+  }
+
+  /** What happened in its window must not be forgotten. */
+  used(by: 1 | -1): void {
+    this.#users += by
+    if (this.#users === 0) this.#later(this.#perMs)
   }
 
   tryEnter(): boolean {
-    return this.#line.size === 0 && this.#take()
-  }
-
-  wait(waiter: Waiter): void {
-    this.#line.add(waiter)
-    this.#admit()
-  }
-
-  leave(): void {}
-
-  /** What happened in its window must not be forgotten. */
-  used(): void {}
-
-  #take(): boolean {
-    const now = this.#clock.monotonic()
-    while (this.#entered.length > 0 && (this.#entered[0] as number) <= now - this.#perMs) this.#entered.shift()
-    if (this.#entered.length >= this.#count) return false
-    this.#entered.push(now)
+    if (this.#line.size > 0 || !this.#room()) return false
+    this.#entered.push(this.#clock.monotonic())
     return true
   }
 
+  wait(waiter: Waiter, first: boolean): void {
+    this.#line.add(waiter, first)
+    this.#admit()
+  }
+
+  leave(_: Guest, began: boolean): void {
+    if (began) return
+    this.#entered.pop()
+    this.#admit()
+  }
+
+  #room(): boolean {
+    const since = this.#clock.monotonic() - this.#perMs
+    while (this.#entered.length > 0 && (this.#entered[0] as number) <= since) this.#entered.shift()
+    return this.#entered.length < this.#count
+  }
+
   #admit(): void {
-    while (this.#line.size > 0 && this.#take()) this.#line.next()?.wake()
-    if (this.#line.size === 0 || this.#callOff) return
-    const free = (this.#entered[0] as number) + this.#perMs - this.#clock.monotonic()
-    this.#callOff = this.#clock.timer(Math.max(1, free), () => {
-      this.#callOff = null
+    while (this.#room()) {
+      const waiter = this.#line.next()
+      if (!waiter) break
+      this.#entered.push(this.#clock.monotonic())
+      waiter.wake()
+    }
+    if (this.#line.size > 0) this.#later((this.#entered[0] as number) + this.#perMs - this.#clock.monotonic())
+    else if (this.#users > 0) return
+    else if (this.#entered.length === 0) this.#unused()
+    else this.#later((this.#entered.at(-1) as number) + this.#perMs - this.#clock.monotonic())
+  }
+
+  #later(ms: number): void {
+    if (this.#waking) return
+    this.#waking = true
+    this.#clock.timer(Math.max(1, ms), () => {
+      this.#waking = false
       this.#admit()
     })
   }
 }
 
-/** Locks by name. A root call and all it calls are one holder: they re-enter what they hold (SCHED-4). */
-export class Locks {
-  readonly #held = new Map<string, { holder: string; depth: number; line: { root: string; waiter: Waiter }[] }>()
-  readonly #waitsFor = new Map<string, Set<string>>()
+interface Hold {
+  readonly guest: Guest
+  /** Whose place it is in, if that was lent. */
+  from: Hold | null
+  lent: boolean
+}
 
-  tryTake(name: string, root: string): boolean {
-    const lock = this.#held.get(name)
-    if (!lock) this.#held.set(name, { holder: root, depth: 1, line: [] })
-    else if (lock.holder === root) lock.depth++
-    else return false
+/**
+ * Keys, `exclusive`, and the places of a tool: what a nested call needs as well. Who has one and waits for a call below it lends it
+ * to that call, to one at a time (SCHED-4).
+ */
+export class LendingGate implements Gate {
+  readonly #unused: () => void
+  readonly #line = new FairLine()
+  readonly #holds: Hold[] = []
+  #free: number
+  #users = 0
+
+  constructor(capacity: number, unused: () => void = () => {}) {
+    this.#free = capacity
+    this.#unused = unused
+  }
+
+  used(by: 1 | -1): void {
+    this.#users += by
+    if (this.#users === 0) this.#unused()
+  }
+
+  tryEnter(guest: Guest): boolean {
+    if (this.#free > 0) return this.#give(guest, null)
+    const lender = this.#lender(guest)
+    return lender !== undefined && this.#give(guest, lender)
+  }
+
+  wait(waiter: Waiter, first: boolean): void {
+    this.#line.add(waiter, first)
+    this.#admit()
+  }
+
+  leave(guest: Guest): void {
+    const at = this.#holds.findIndex((each) => each.guest === guest)
+    const [hold] = at === -1 ? [] : this.#holds.splice(at, 1)
+    if (!hold) return
+    const heir = hold.lent && this.#holds.find((each) => each.from === hold)
+    if (heir) heir.from = hold.from
+    else if (hold.from) hold.from.lent = false
+    else this.#free++
+    this.#admit()
+  }
+
+  /** Who must leave before the guest may come in, place by place. */
+  blockers(guest: Guest): readonly (readonly Guest[])[] {
+    const places = new Map<Hold, Guest[]>()
+    for (const hold of this.#holds) {
+      let whole = hold
+      while (whole.from) whole = whole.from
+      const inIt = places.get(whole) ?? []
+      places.set(whole, inIt)
+      if (!guest.above.includes(hold.guest.uid)) inIt.push(hold.guest)
+    }
+    return [...places.values()]
+  }
+
+  #lender(guest: Guest): Hold | undefined {
+    return guest.above.length === 0 ? undefined : this.#holds.find((hold) => !hold.lent && guest.above.includes(hold.guest.uid))
+  }
+
+  #give(guest: Guest, from: Hold | null): true {
+    if (from) from.lent = true
+    else this.#free--
+    this.#holds.push({ guest, from, lent: false })
     return true
   }
 
-  /** Whether waiting for it could never end: its holder waits, through whatever chain, for something this root holds. */
-  wouldDeadlock(name: string, root: string): boolean {
-    const seen = new Set<string>()
-    const look = (lock: string): boolean => {
-      const holder = this.#held.get(lock)?.holder
-      if (holder === undefined || seen.has(holder)) return false
-      if (holder === root) return true
-      seen.add(holder)
-      return [...(this.#waitsFor.get(holder) ?? [])].some(look)
+  #admit(): void {
+    while (this.#free > 0) {
+      const waiter = this.#line.next()
+      if (!waiter) break
+      this.#give(waiter.guest, null)
+      waiter.wake()
     }
-    return look(name)
-  }
-
-  wait(name: string, root: string, waiter: Waiter): void {
-    this.#held.get(name)?.line.push({ root, waiter })
-    const own = this.#waitsFor.get(root) ?? new Set()
-    this.#waitsFor.set(root, own.add(name))
-  }
-
-  /** A waiter that was called off no longer makes its root wait. */
-  forget(name: string, root: string): void {
-    const own = this.#waitsFor.get(root)
-    own?.delete(name)
-    if (own?.size === 0) this.#waitsFor.delete(root)
-  }
-
-  release(name: string): void {
-    const lock = this.#held.get(name)
-    if (!lock || --lock.depth > 0) return
-    for (let next = lock.line.shift(); next; next = lock.line.shift()) {
-      if (next.waiter.gone) continue
-      this.forget(name, next.root)
-      lock.holder = next.root
-      lock.depth = 1
-      next.waiter.wake()
-      return
+    while (this.#line.nested > 0) {
+      const waiter = this.#line.pick((guest) => this.#lender(guest) !== undefined)
+      if (!waiter) return
+      this.#give(waiter.guest, this.#lender(waiter.guest) ?? null)
+      waiter.wake()
     }
-    this.#held.delete(name)
   }
 }

@@ -9,7 +9,7 @@ import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Alarms } from './alarms.ts'
 import type { Hook } from './hook.ts'
-import type { Outside } from './outside.ts'
+import type { Pace } from './family.ts'
 import type { Queue } from './queue.ts'
 import type { SessionUsage } from './usage.ts'
 
@@ -26,25 +26,14 @@ export interface CallHost {
   readonly policies: readonly Policy[]
   readonly usage: SessionUsage
   readonly sizes: Sizes
-  /** Nested calls that wait for the outside. */
-  readonly outside: Outside
   /** Runs other tools under a call. */
   nested(
     parent: Invocation,
     calls: readonly { id: string; name: string; input?: unknown }[],
-    name: string,
-    above: Above,
+    how: { name: string; pace: Pace | null; signal: AbortSignal },
   ): Promise<NestedOutcome[]>
   /** What the calls of a session gave, whole. */
   outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */
-  live(about: CallRequest, type: 'call.progress' | 'call.output', body: object): void
-}
-
-/** The attempt that calls other tools. */
-export interface Above {
-  /** Aborts when their work is no longer wanted. */
-  readonly signal: AbortSignal
-  /** They all wait for the outside, or do so no longer: its clocks stand still meanwhile. */
-  stand(still: boolean): void
+  live(about: Invocation, type: 'call.progress' | 'call.output', body: object): void
 }

@@ -23,9 +23,9 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   const most = host.sizes.event
 
   const tell = (): void => {
-    if (progress) host.live(invocation.request, 'call.progress', progress)
+    if (progress) host.live(invocation, 'call.progress', progress)
     progress = null
-    for (const chunk of output) host.live(invocation.request, 'call.output', chunk)
+    for (const chunk of output) host.live(invocation, 'call.output', chunk)
     output = []
   }
   /** The first is told at once; those that follow within the interval are told together at its end. */

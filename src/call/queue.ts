@@ -1,16 +1,21 @@
-// The queue stage: when a call may run. First its turn in the batch (line.ts), then its locks, then the limits (gate.ts), in one fixed
-// order, so that nobody waits in a circle. A nested call borrows its parent's place and re-enters its locks.
+// The queue stage: when a call may run. First its turn in the batch (line.ts), then keys, places and rates (gate.ts), all of them or none:
+// who waits for one holds no other, so a call that waits never stands in the way of one that runs. A nested call uses its parent's place;
+// what it still needs (keys, the limits of its own tool) its parents lend it.
 
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { frame } from '../kernel/id.ts'
+import { abortsTurn, type Outcome } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { CallPosition } from '../journal/call-state.ts'
+import { Places } from '../journal/places.ts'
 import { checkLimit, checkRate, type Concurrency, type Rate } from '../tool/terms.ts'
-import type { Tool } from '../tool/tool.ts'
-import { CountGate, type Gate, Locks, RateGate, type Waiter } from './gate.ts'
-import { Line } from './line.ts'
+import { Circles } from './circle.ts'
+import { Families } from './family.ts'
+import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gate.ts'
+import { Line, type Place } from './line.ts'
+import { type Entry, type Refused, Slot } from './slot.ts'
 
 export interface Limits {
   /** At once in this process. */
@@ -24,215 +29,248 @@ export interface Limits {
   readonly rate?: { readonly perTool?: Rate; readonly perTenant?: Rate }
 }
 
-export interface Entry {
-  readonly uid: string
-  readonly position: CallPosition
-  readonly order: number
-  readonly tool: Tool
-  /** For keyed tools. */
-  readonly key: string | null
-  /** The outermost call it runs under; itself if it is that. */
-  readonly root: string
-  /** Tells it when it is no longer wanted, for as long as it waits. */
-  onStop(stop: () => void): () => void
-}
-
-/** Why a call did not get its turn. */
-export type Refused = 'overloaded' | 'would_deadlock' | 'stopped'
-
-const none: readonly never[] = []
-const batchOf = ({ tenant, session, batch }: CallPosition): string => frame(tenant, session, batch)
-
+const none: readonly Gate[] = []
 const defaults = { perWorker: 256, perSession: 32, perTenant: Infinity, perTool: Infinity, waiting: 10_000 }
+const known = [...Object.keys(defaults), 'rate']
+const knownRates = ['perTool', 'perTenant']
 
 export class Queue {
   readonly #clock: Clock
   readonly #limits: Required<Omit<Limits, 'rate'>> & Pick<Limits, 'rate'>
+  /** By name. Lines without one are known by their places alone. */
   readonly #lines = new Map<string, Line>()
+  readonly #places = new Places<Place>()
+  #placed = 0
   readonly #gates = new Map<string, Gate>()
   /** By tenant and session: looked up by every call, so no name is made of them. */
   readonly #sessions = new Map<string, Map<string, CountGate>>()
   readonly #worker: CountGate
-  readonly #locks = new Locks()
+  readonly #circles = new Circles()
+  readonly families = new Families()
   #waiting = 0
 
   constructor(clock: Clock, limits: Limits = {}) {
-    const wrong = (why: string): never => {
-      throw new PawlError('config_invalid', `limits: ${why}.`)
-    }
-    for (const name of ['perWorker', 'perSession', 'perTenant', 'perTool', 'waiting'] as const) {
-      if (limits[name] !== undefined) checkLimit(limits[name], name, wrong)
-    }
-    for (const name of ['perTool', 'perTenant'] as const) if (limits.rate?.[name]) checkRate(limits.rate[name], `rate.${name}`, wrong)
+    checkLimits(limits)
     this.#clock = clock
     this.#limits = { ...defaults, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
   }
 
-  /** Says that a call is coming, before any of its batch starts. Batches of parallel calls alone need no line. */
-  expect(of: CallPosition, order: number, kind: Concurrency['kind'], strict = false): void {
-    const batch = batchOf(of)
-    let line = this.#lines.get(batch)
-    if (!line) this.#lines.set(batch, (line = new Line()))
-    if (strict) line.strict = true
-    line.expect(order, kind)
+  /** How many lines, turns and gates there are: none when nobody waits or runs. */
+  get kept(): number {
+    return this.#lines.size + this.#placed + this.#gates.size + this.#sessions.size
   }
 
-  /** Its pipeline is through. In a strict line whoever gathers the outcomes lets it go, once it knows that the batch goes on. */
-  through(of: CallPosition, order: number): void {
-    if (!this.#line(of)?.strict) this.left(of, order)
+  /** The line of a batch. Those of one name are one; without a name each run has its own. */
+  line({ tenant, session }: { tenant: string; session: string }, batch: string | null): Line {
+    if (batch === null) return new Line('')
+    const name = frame(tenant, session, batch)
+    return this.#lines.get(name) ?? new Line(name)
+  }
+
+  /** Says that a call is coming, before any of its batch starts. One that stands in some line already keeps its turn there. */
+  expect(line: Line, position: CallPosition, kind: Concurrency['kind'], strict = false): Place {
+    const first = this.#places.get(position)
+    if (first) {
+      first.holders++
+      if (strict) first.strict = true
+      if (first.line === line) return first
+    }
+    const place = line.expect(position, kind)
+    if (line.name !== '') this.#lines.set(line.name, line)
+    place.strict = strict
+    if (first) {
+      place.of = first
+      first.others ??= []
+      first.others.push(place)
+      if (first.left) this.#leave(place)
+    } else {
+      this.#places.set(position, place)
+      this.#placed++
+    }
+    return place
+  }
+
+  /** A call that comes back after a crash. It has a turn of its own, unless it has one already. */
+  returns(line: Line, position: CallPosition, kind: Concurrency['kind']): void {
+    if (!this.#places.get(position)) this.expect(line, position, kind).returned = true
+  }
+
+  /**
+   * Its pipeline is through. An outcome that stops the batch keeps what the call has until whoever gathers the outcomes has heard it:
+   * the next one must not start before. Others let go at once, and the next one's start shares a sync with their end.
+   */
+  through(position: CallPosition, slot: Slot | null, outcome: Outcome | null): void {
+    const place = this.place(position)
+    if (place?.returned) {
+      place.returned = false
+      place.holders--
+    }
+    if (place && place.holders > 0 && outcome?.status === 'failure' && (place.strict || abortsTurn(outcome) !== null)) {
+      place.slot = slot
+      return
+    }
+    slot?.done()
+    if (!place) return
+    this.left(place)
+    if (place.holders === 0) this.#remove(place)
+  }
+
+  /** A run has its outcome, or knows that it has none. Who else needs the place keeps it. */
+  judged(place: Place): void {
+    const first = place.of ?? place
+    if (first !== place) this.#leave(place)
+    if (--first.holders > 0) return
+    this.left(first)
+    first.slot?.done()
+    this.#remove(first)
   }
 
   /** The call has left the order of its batch: it is over, or waits for the outside, or was never to come. */
-  left(of: CallPosition, order: number): void {
-    const line = this.#line(of)
-    if (!line) return
-    line.left(order)
-    if (line.done) this.#lines.delete(batchOf(of))
+  left(place: Place): void {
+    if (place.left) return
+    this.#leave(place)
+    for (const other of place.others ?? []) this.#leave(other)
+  }
+
+  #leave(place: Place): void {
+    if (place.left) return
+    const { line } = place
+    line.left(place)
+    if (line.done && this.#lines.get(line.name) === line) this.#lines.delete(line.name)
+  }
+
+  #remove(place: Place): void {
+    if (this.#places.get(place.position) !== place) return
+    this.#places.delete(place.position)
+    this.#placed--
+  }
+
+  place(position: CallPosition): Place | undefined {
+    return this.#placed === 0 ? undefined : this.#places.get(position)
   }
 
   /** Waits for its turn. */
   enter(entry: Entry): Soon<Slot | Refused> {
-    const line = this.#line(entry.position)
-    if (line && !line.mayRun(entry.order)) return this.#enterInTurn(entry, line)
-    return this.#slot(entry)
+    const place = this.place(entry.position)
+    if (place && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
+    return this.#slot(entry, place)
   }
 
-  async #enterInTurn(entry: Entry, line: Line): Promise<Slot | Refused> {
-    while (!line.mayRun(entry.order)) {
-      const stopped = await this.#waitFor('', entry, (waiter) => line.wait(entry.order, waiter.wake))
+  async #enterInTurn(entry: Entry, place: Place): Promise<Slot | Refused> {
+    const slot = new Slot(this, entry, place)
+    while (!place.line.mayRun(place, entry.key)) {
+      const stopped = await this.#waitFor(slot, (waiter) => place.line.wait(place, waiter.wake))
       if (stopped) return stopped
     }
-    return this.#slot(entry)
+    return this.#slot(entry, place)
   }
 
-  #slot(entry: Entry): Soon<Slot | Refused> {
-    const slot = new Slot(this, entry)
+  #slot(entry: Entry, place: Place | undefined): Soon<Slot | Refused> {
+    const slot = new Slot(this, entry, place)
     const refused = this.take(slot)
     if (refused instanceof Promise) return refused.then((why) => why ?? slot)
     return refused ?? slot
   }
 
-  /** Locks and limits, in their fixed order. Null when the slot has them all. */
-  take(slot: Slot, mayStop = true): Soon<Refused | null> {
-    const { entry } = slot
-    slot.locks = this.#locksOf(entry)
-    slot.gates = entry.root === entry.uid ? this.#gatesOf(entry) : none
+  /** Everything it needs, at once or in turn. Null when the slot has it all. */
+  take(slot: Slot): Soon<Refused | null> {
+    slot.gates = this.#gatesOf(slot)
     for (const gate of slot.gates) gate.used(1)
-    if (this.#go(slot)) return null
-    if (this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, mayStop)
-    this.release(slot)
+    const lacks = tryAll(slot, -1)
+    if (lacks === -1) return null
+    // Overload is for newcomers: who comes back was admitted long ago.
+    if (slot.back || this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, lacks)
+    this.#forget(slot)
     return 'overloaded'
   }
 
-  /** Goes on as far as it can without waiting. */
-  #go(slot: Slot): boolean {
-    const { entry, locks, gates } = slot
-    for (; slot.taken < locks.length + gates.length; slot.taken++) {
-      const name = locks[slot.taken]
-      if (name === undefined) {
-        if (!gates[slot.taken - locks.length]?.tryEnter()) return false
-      } else {
-        if (!this.#locks.tryTake(name, entry.root)) return false
-        this.#line(entry.position)?.asked(entry.order)
-      }
-    }
-    return true
-  }
-
-  async #takeInTurn(slot: Slot, mayStop: boolean): Promise<Refused | null> {
-    const { entry, locks, gates } = slot
-    do {
-      const name = locks[slot.taken]
-      if (name !== undefined && this.#locks.wouldDeadlock(name, entry.root)) {
-        this.release(slot)
+  async #takeInTurn(slot: Slot, lacks: number): Promise<Refused | null> {
+    const been = new Set<number>()
+    for (let at = lacks; at !== -1; at = tryAll(slot, at)) {
+      const gate = slot.gates[at] as Gate
+      if (this.#circles.closes(slot, gate)) {
+        this.#forget(slot)
         return 'would_deadlock'
       }
-      const stopped = await this.#waitFor(entry.position.tenant, mayStop ? entry : null, (waiter) => {
-        if (name === undefined) return gates[slot.taken - locks.length]?.wait(waiter)
-        this.#locks.wait(name, entry.root, waiter)
-        this.#line(entry.position)?.asked(entry.order)
-      })
+      this.#circles.waits(slot, gate)
+      const stopped = await this.#waitFor(slot, (waiter) => gate.wait(waiter, been.has(at)))
+      this.#circles.goesOn(slot)
       if (stopped) {
-        if (name !== undefined) this.#locks.forget(name, entry.root)
-        this.release(slot)
+        this.#forget(slot)
         return stopped
       }
-      slot.taken++
-    } while (!this.#go(slot))
+      been.add(at)
+    }
     return null
   }
 
-  /** Gives back what the slot has, in the opposite order. */
   release(slot: Slot): void {
-    const { locks, gates } = slot
-    while (slot.taken > 0) {
-      const name = locks[--slot.taken]
-      if (name === undefined) gates[slot.taken - locks.length]?.leave()
-      else this.#locks.release(name)
-    }
+    for (let at = slot.gates.length - 1; at >= 0; at--) slot.gates[at]?.leave(slot, true)
+    this.#forget(slot)
+  }
+
+  #forget(slot: Slot): void {
+    for (const gate of slot.gates) gate.used(-1)
     slot.gates = none
-    for (const gate of gates) gate.used(-1)
   }
 
-  #line(of: CallPosition): Line | undefined {
-    return this.#lines.size === 0 ? undefined : this.#lines.get(batchOf(of))
-  }
-
-  /** Waits to be woken or stopped. Woken and stopped at once counts as woken: the place was handed over and is given back by the caller. */
-  #waitFor(tenant: string, entry: Entry | null, join: (waiter: Waiter) => void): Promise<Refused | null> {
+  /** Waits to be woken or stopped. Woken and stopped at once counts as woken: what was handed over is given back by the caller. */
+  #waitFor(slot: Slot, join: (waiter: Waiter) => void): Promise<Refused | null> {
     this.#waiting++
     return new Promise<Refused | null>((resolve) => {
       let forget = (): void => {}
+      let over = false
       const finish = (how: Refused | null): void => {
+        if (over) return
+        over = true
         forget()
         this.#waiting--
         resolve(how)
       }
-      let woken = false
-      const waiter: Waiter = {
-        tenant,
-        gone: false,
-        wake: () => {
-          woken = true
-          finish(null)
-        },
-      }
-      if (entry)
-        forget = entry.onStop(() => {
-          if (woken || waiter.gone) return
-          waiter.gone = true
-          finish('stopped')
-        })
-      if (waiter.gone) forget()
+      const waiter: Waiter = { guest: slot, gone: false, wake: () => finish(null) }
+      forget = slot.onStop(() => {
+        if (over) return
+        waiter.gone = true
+        finish('stopped')
+      })
+      if (over) forget()
       else join(waiter)
     })
   }
 
-  #locksOf({ position: { tenant, session }, tool, key }: Entry): readonly string[] {
-    if (tool.concurrency.kind === 'exclusive') return [frame('exclusive', tenant, session)]
-    return key === null ? none : [frame('key', tenant, key)]
-  }
-
-  #gatesOf({ position: { tenant, session }, tool }: Entry): Gate[] {
+  /** Nested calls are in the place of their outermost call. Rates are for starts. */
+  #gatesOf({ entry, above, back }: Slot): Gate[] {
+    const { position, tool, key } = entry
+    const { tenant, session } = position
     const { perSession, perTenant, perTool, rate } = this.#limits
     const gates: Gate[] = []
-    const count = (name: string, capacity: number): void => {
-      gates.push(this.#gate(name, () => new CountGate(capacity, () => this.#gates.delete(name))))
-    }
-    const rated = (name: string, limit: Rate): void => {
-      gates.push(this.#gate(name, () => new RateGate(this.#clock, limit.count, milliseconds(limit.per, 'rate'))))
-    }
-    // Rates first: who waits for the clock must not sit on a place that others could use.
-    const toolRate = tool.limits.rate ?? rate?.perTool
-    if (toolRate) rated(frame('tool rate', tool.id), toolRate)
-    if (rate?.perTenant) rated(frame('tenant rate', tenant), rate.perTenant)
+    if (tool.concurrency.kind === 'exclusive') gates.push(this.#lending(frame('exclusive', tenant, session), 1))
+    else if (key !== null) gates.push(this.#lending(frame('key', tenant, key), 1))
     const toolLimit = tool.limits.concurrent ?? perTool
-    if (toolLimit !== Infinity) count(frame('tool', tool.id), toolLimit)
-    if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
-    if (perTenant !== Infinity) count(frame('tenant', tenant), perTenant)
-    gates.push(this.#worker)
+    if (toolLimit !== Infinity) gates.push(this.#lending(frame('tool', tool.id), toolLimit))
+    const isRoot = above.length === 0
+    if (isRoot) {
+      if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
+      if (perTenant !== Infinity) {
+        const name = frame('tenant', tenant)
+        gates.push(this.#gate(name, () => new CountGate(perTenant, () => this.#gates.delete(name))))
+      }
+      gates.push(this.#worker)
+    }
+    if (back) return gates
+    const toolRate = tool.limits.rate ?? rate?.perTool
+    if (toolRate) gates.push(this.#rate(frame('tool rate', tool.id), toolRate))
+    if (isRoot && rate?.perTenant) gates.push(this.#rate(frame('tenant rate', tenant), rate.perTenant))
     return gates
+  }
+
+  #lending(name: string, capacity: number): Gate {
+    return this.#gate(name, () => new LendingGate(capacity, () => this.#gates.delete(name)))
+  }
+
+  #rate(name: string, { count, per }: Rate): Gate {
+    return this.#gate(name, () => new RateGate(this.#clock, count, milliseconds(per, 'rate'), () => this.#gates.delete(name)))
   }
 
   #gate(name: string, make: () => Gate): Gate {
@@ -257,41 +295,27 @@ export class Queue {
   }
 }
 
-/** A call's place among those that run. */
-export class Slot {
-  readonly entry: Entry
-  /** What it passes, in this order, and how much of it it has. */
-  locks: readonly string[] = none
-  gates: readonly Gate[] = none
-  taken = 0
-  readonly #queue: Queue
-  #leftLine = false
-  #inside = true
-
-  constructor(queue: Queue, entry: Entry) {
-    this.#queue = queue
-    this.entry = entry
+/** Takes all it needs or nothing; `has` was handed to it already. Gives the one it lacks, or -1. */
+function tryAll(slot: Slot, has: number): number {
+  const { gates } = slot
+  for (let at = 0; at < gates.length; at++) {
+    if (at === has || gates[at]?.tryEnter(slot)) continue
+    for (let back = 0; back < gates.length; back++) if (back < at || back === has) gates[back]?.leave(slot, false)
+    return at
   }
+  return -1
+}
 
-  /** It waits for the outside: others may go. */
-  leave(): void {
-    const { position, order } = this.entry
-    if (!this.#leftLine) this.#queue.left(position, order)
-    this.#leftLine = true
-    this.done()
+function checkLimits(limits: Limits): void {
+  const wrong = (why: string): never => {
+    throw new PawlError('config_invalid', `limits: ${why}.`)
   }
-
-  /** Back from the outside: limits and locks again, but not the order of its batch. */
-  async enter(): Promise<void> {
-    if (this.#inside) return
-    this.#inside = true
-    // Overload does not apply to those already admitted; a lock it held may have become a circle, which then fails the wait.
-    if (await this.#queue.take(this, false)) throw new PawlError('would_deadlock', `The call is ${this.entry.uid}.`)
+  const rates = limits.rate ?? {}
+  for (const name of Object.keys(limits)) if (!known.includes(name)) wrong(`there is no ${name}; there are ${known.join(', ')}`)
+  for (const name of Object.keys(rates))
+    if (!knownRates.includes(name)) wrong(`there is no rate.${name}; there are ${knownRates.join(', ')}`)
+  for (const name of ['perWorker', 'perSession', 'perTenant', 'perTool', 'waiting'] as const) {
+    if (limits[name] !== undefined) checkLimit(limits[name], name, wrong)
   }
-
-  /** The attempt is over. Its turn in the batch is not: a retry follows in the same place. */
-  done(): void {
-    this.#queue.release(this)
-    this.#inside = false
-  }
+  for (const name of ['perTool', 'perTenant'] as const) if (rates[name]) checkRate(rates[name], `rate.${name}`, wrong)
 }

@@ -5,13 +5,14 @@ import { createHash } from 'node:crypto'
 import type { Invocation, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { abortsTurn, type Failure } from '../kernel/outcome.ts'
+import { abortsTurn } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
+import type { Pace } from './family.ts'
 import type { Live } from './live.ts'
 import { scope } from './scope.ts'
 import { type Around as AroundStep, runStep, stepError, tooLarge } from './step.ts'
@@ -54,17 +55,6 @@ const isName = (text: string): boolean => text.length <= longestName && text.isW
 
 type Verb = 'key' | 'step' | 'sleep' | 'later' | 'now' | 'random' | 'uuid' | 'run' | 'call' | 'progress' | 'output' | 'log' | 'attachments'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
-
-/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
-export interface Pace {
-  pause(): void
-  resume(): Promise<void>
-  progress(): void
-  /** The calls it made wait for the outside: its clocks stand still, its place in the queue stays theirs. */
-  stand(still: boolean): void
-  /** A hook ended the turn in a call under it. */
-  abort(why: Failure): void
-}
 
 /** What a ctx stands in. */
 export interface Around extends AroundStep {
@@ -156,8 +146,7 @@ export function verbsOf(context: Around): Verbs {
   }
 
   const nested = async (calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]> => {
-    const above = { signal: context.signal, stand: (still: boolean) => pace?.stand(still) }
-    const outcomes = await host.nested(invocation, calls, `run:${++counts.run}`, above)
+    const outcomes = await host.nested(invocation, calls, { name: `run:${++counts.run}`, pace, signal: context.signal })
     const abort = outcomes.map(abortsTurn).find((each) => each !== null)
     if (abort) pace?.abort(abort)
     return outcomes

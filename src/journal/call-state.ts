@@ -67,10 +67,14 @@ export interface CallOptions {
   readonly deadline?: number
   /** Its place in the order of its batch. */
   readonly order?: number
+  /** The batch it was asked in, when the place is named by an idempotency key instead. */
+  readonly batch?: string
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string
   /** The host asked for an internal tool. */
   readonly internal?: boolean
+  /** The calls between the outermost and this one. */
+  readonly above?: readonly string[]
 }
 
 /** What moves. Written whole by whoever holds the fence. */

@@ -1,36 +1,29 @@
 // Batches: the calls of one model message on their way. Says to the queue what is coming before anything starts, starts the calls in
 // order, and hands each outcome to whoever gathers them (gather.ts). Cancelling, stopping at a failure and nested calls all end here.
 
-import { hash } from 'node:crypto'
-import { type ArgumentLimits, argumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
+import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
+import type { Pace } from '../call/family.ts'
 import type { HookFacts } from '../call/hook.ts'
-import type { Above } from '../call/host.ts'
-import type { Outside } from '../call/outside.ts'
 import type { ModelPart } from '../call/project.ts'
+import type { Place as Turn } from '../call/line.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { noTimes } from '../journal/times.ts'
-import { canonical } from '../kernel/canonical.ts'
-import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
-import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
+import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { decode } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
-import type { Clocks, Concurrency } from '../tool/terms.ts'
-import type { Entry } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsks, clockValues, keyBatch, nestedBatch } from './ask.ts'
+import type { Concurrency } from '../tool/terms.ts'
+import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
+import { askedOf, type Place } from './asked.ts'
 import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { Standing } from './standing.ts'
 
-export interface Place {
-  readonly tenant: string
-  readonly session: string
-  readonly principal: string | null
-}
+const none: readonly never[] = []
 
 export class Batches {
   readonly #engine: () => Engine
@@ -39,20 +32,20 @@ export class Batches {
   readonly #show: Show
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
-  readonly #outside: Outside
+  readonly #mayAbort: boolean
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
   readonly #starting = new Set<{ readonly position: CallPosition; cancel: Why | null }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; outside: Outside }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; mayAbort: boolean }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
     this.#show = host.show
     this.#sizes = host.sizes
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
-    this.#outside = host.outside
+    this.#mayAbort = host.mayAbort
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -70,14 +63,14 @@ export class Batches {
       seen.set(call.id, occurrence + 1)
       const entry = how.tools.find(call.name)
       kinds.push(entry?.kind ?? 'parallel')
-      const { batch, root, byHost } = how
-      return askedOf(call, entry, place, { batch, occurrence, order, root, byHost }, this.#reading)
+      const { batch, root, above, byHost } = how
+      return askedOf(call, entry, place, { batch, occurrence, order, root, above, byHost }, this.#reading)
     })
-    this.#expect(asks, kinds, how.onFailure === 'stop')
+    const turns = this.#expect(place, asks, kinds, how)
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
     this.#standing.began(open)
     const over = (): void => this.#standing.over(open)
-    const batch = new Batch(how, calls, asks, { engine: this.#engine(), longestReason: this.#sizes.event, over })
+    const batch = new Batch(how, calls, asks, turns, { engine: this.#engine(), longestReason: this.#sizes.event, over })
     // One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
     for (const [order, asked] of asks.entries()) this.#start(asked, order, batch)
@@ -85,9 +78,14 @@ export class Batches {
   }
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
-  async nested(parent: Invocation, calls: readonly CallAsk[], name: string, above: Above): Promise<NestedOutcome[]> {
+  async nested(
+    parent: Invocation,
+    calls: readonly CallAsk[],
+    { name, pace, signal }: { name: string; pace: Pace | null; signal: AbortSignal },
+  ): Promise<NestedOutcome[]> {
     checkAsks(calls)
     const { position, principal, uid } = parent.request
+    const { root, above = [] } = parent.options
     const stop = new AbortController()
     const aborted = (): void => {
       const { stopped } = parent
@@ -95,19 +93,27 @@ export class Batches {
       // An execution that no longer counts is taken up again, and finds what it called as far as that has come.
       else if ('cancel' in stopped) stop.abort(new Cancel(stopped.cancel, stopped.by))
     }
-    if (above.signal.aborted) aborted()
-    above.signal.addEventListener('abort', aborted, { once: true })
+    if (signal.aborted) aborted()
+    signal.addEventListener('abort', aborted, { once: true })
+    const family = pace && this.#queue.families.of(uid, pace)
     try {
-      return await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
+      const returning = family?.together()
+      if (returning) await returning
+      family?.began(calls.length)
+      const outcomes = await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
         tools: this.#standing.of(parent.request),
         batch: nestedBatch(position, name),
         onFailure: 'continue',
         signal: stop.signal,
-        root: parent.options.root ?? uid,
-        stand: above.stand,
+        root: root ?? uid,
+        ...(root === undefined ? {} : { above: [...above, uid] }),
+        ...(family ? { family } : {}),
       })
+      await family?.together()
+      return outcomes
     } finally {
-      above.signal.removeEventListener('abort', aborted)
+      signal.removeEventListener('abort', aborted)
+      if (family) this.#queue.families.over(uid, family)
     }
   }
 
@@ -123,26 +129,39 @@ export class Batches {
 
   /** Calls that come back after a crash stand in line again, in their order, before any of them goes on. */
   returning(records: readonly CallRecord[]): void {
-    const orders = records.map((record) => ({
-      record,
-      order: record.options === null ? 0 : ((JSON.parse(record.options) as CallOptions).order ?? 0),
-    }))
-    for (const { record, order } of orders.toSorted((a, b) => a.order - b.order)) {
+    const placed = records.map((record) => {
+      const { order = 0, batch } = record.options === null ? ({} as CallOptions) : (JSON.parse(record.options) as CallOptions)
+      return { record, order, batch: batch ?? record.position.batch }
+    })
+    // Runs without a name are not told apart any more, and stand in one line.
+    for (const { record, batch } of placed.toSorted((a, b) => a.order - b.order)) {
       const entry = this.#standing.of(record).find(record.tool)
-      if (entry && record.wait === null) this.#queue.expect(record.position, order, entry.kind)
+      if (!entry || record.wait !== null) continue
+      this.#queue.returns(this.#queue.line(record.position, batch), record.position, entry.kind)
     }
   }
 
-  /** A batch in which everything may run together needs no line. */
-  #expect(asks: readonly Asked[], kinds: readonly Concurrency['kind'][], strict: boolean): void {
-    if (asks.length === 1 || kinds.every((kind) => kind === 'parallel')) return
-    for (const [order, { position }] of asks.entries()) this.#queue.expect(position, order, kinds[order] ?? 'parallel', strict)
+  /** What runs alone, or together with everything beside it, needs no line. A batch with a name may be asked for in several runs. */
+  #expect(place: Place, asks: readonly Asked[], kinds: readonly Concurrency['kind'][], how: How): readonly Turn[] {
+    const { batch, root } = how
+    const strict = how.onFailure === 'stop'
+    const inPieces = batch !== '' && root === undefined
+    const matters = asks.length > 1 && (strict || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
+    if (!inPieces && !matters) return none
+    const line = this.#queue.line(place, batch === '' ? null : batch)
+    return asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict))
+  }
+
+  #judged(order: number, { places, how }: Batch, uid = ''): void {
+    const turn = places[order]
+    if (turn) this.#queue.judged(turn)
+    how.family?.settled(uid)
   }
 
   #start(asked: Asked, order: number, batch: Batch): void {
     if (batch.stopped) return this.#end(asked, order, batch, neverBegun(notStarted(batch.stopped.reason)))
     const failed = (error: unknown): void => {
-      this.#queue.left(asked.position, order)
+      this.#judged(order, batch)
       batch.failed(error)
     }
     try {
@@ -176,15 +195,10 @@ export class Batches {
     const { uid, settled } = started
     this.#open.set(uid, asked.position)
     batch.joined(uid)
-    let deaf: (() => void) | null = null
-    if (batch.how.stand) {
-      deaf = this.#outside.listen(asked.position, (waits) => batch.waits(uid, waits))
-      if (started.parked) batch.waits(uid, true)
-    }
+    if (started.parked) batch.how.family?.left(uid)
     const over = (): void => {
       this.#open.delete(uid)
       batch.left(uid)
-      deaf?.()
     }
     settled.then(
       (ended) => {
@@ -193,7 +207,7 @@ export class Batches {
       },
       (error: unknown) => {
         over()
-        this.#queue.left(asked.position, order)
+        this.#judged(order, batch, uid)
         batch.failed(error)
       },
     )
@@ -213,7 +227,7 @@ export class Batches {
     } catch (error) {
       batch.failed(error)
     } finally {
-      this.#queue.left(asked.position, order)
+      this.#judged(order, batch, uid)
     }
   }
 
@@ -250,69 +264,6 @@ const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',
   cancellation: { message: `${reason}; it was not started`, source: 'cancellation' },
 })
-
-/** The call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again. */
-function askedOf(
-  call: CallAsk,
-  entry: Entry | undefined,
-  place: Place,
-  at: { batch: string; occurrence: number; order: number; root: string | undefined; byHost: boolean | undefined },
-  limits: ArgumentLimits,
-): Asked {
-  const read = readArguments(call.input, limits)
-  const { idempotencyKey: key } = call
-  const position: CallPosition =
-    key === undefined
-      ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
-      : { tenant: place.tenant, session: place.session, batch: keyBatch, id: key, occurrence: 0 }
-  const tool = entry?.keys[0] ?? call.name
-  const input = read.ok ? read.wire : 'null'
-  const content = read.ok ? contentOf(read) : JSON.stringify(read.raw)
-  return {
-    position,
-    principal: place.principal,
-    tool,
-    input,
-    // Of the content, not of the text: the same arguments in another order of keys are the same call.
-    hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
-    options: optionsOf(call, tool, read, at, at.byHost === true && entry?.internal === true, limits.bytes),
-  }
-}
-
-const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string => (sorted ? wire : canonical(JSON.parse(wire) as Json))
-
-function optionsOf(
-  call: CallAsk,
-  tool: string,
-  read: ReadArguments,
-  { order, root }: { order: number; root: string | undefined },
-  internal: boolean,
-  mostBytes: number,
-): CallOptions | null {
-  const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
-  if (tool !== call.name) options.name = call.name
-  if (read.raw !== null) options.raw = read.raw
-  if (!read.ok) options.unreadable = read.problem
-  if (call.idempotencyKey !== undefined) options.callId = call.id
-  if (call.meta !== undefined) options.meta = metaOf(call.meta, mostBytes)
-  if (call.timeout !== undefined) options.timeout = inMs(clockValues(call.timeout))
-  if (call.deadline !== undefined) options.deadline = Number(call.deadline)
-  if (order !== 0) options.order = order
-  if (root !== undefined) options.root = root
-  if (internal) options.internal = true
-  for (const _ in options) return options
-  return null
-}
-
-/** As it goes on record. What cannot is refused before anything starts. */
-function metaOf(meta: Json, most: number): Json {
-  const text = JSON.stringify(meta)
-  if (!fits(text, most)) throw new PawlError('call_invalid', `Its meta has ${bytesIn(text)} bytes; at most ${most} are kept.`)
-  return JSON.parse(text) as Json
-}
-
-const inMs = (clocks: Clocks): Record<string, number> =>
-  Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
 
 function conflict(call: CallAsk, recorded: { tool: string; input: string }): Outcome {
   // Whose tool it was is nothing to a model.

@@ -1,5 +1,7 @@
 // The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
 
+import type { Family } from '../call/family.ts'
+import type { Place } from '../call/line.ts'
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'
@@ -11,12 +13,12 @@ export interface How {
   readonly batch: string
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
-  /** The outermost call, for nested ones. */
+  /** For nested ones: the outermost call, and those between it and them. */
   readonly root?: string
+  readonly above?: readonly string[]
+  readonly family?: Family
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
-  /** Hears when all that is open waits for the outside, and when that is over. */
-  readonly stand?: (still: boolean) => void
 }
 
 export type Why = { readonly reason: string; readonly by: string | null }
@@ -51,6 +53,8 @@ export class Batch {
   readonly asks: readonly Asked[]
   /** Whether its model can read on in a result that was shown shortened. */
   readonly reads: boolean
+  /** In the order of the batch, by call; none where everything may run together. */
+  readonly places: readonly Place[]
   readonly outcomes: Promise<CallOutcome[]>
   stopped: Why | null = null
   /** Hears of each outcome. */
@@ -61,14 +65,13 @@ export class Batch {
   #resolve!: (outcomes: CallOutcome[]) => void
   #reject!: (error: unknown) => void
   readonly #running = new Set<string>()
-  #waiting: Set<string> | null = null
-  #still = false
   readonly #aborted = (): void => this.stop(whyOf(this.how.signal?.reason))
 
-  constructor(how: How, calls: readonly CallAsk[], asks: readonly Asked[], host: BatchHost) {
+  constructor(how: How, calls: readonly CallAsk[], asks: readonly Asked[], places: readonly Place[], host: BatchHost) {
     this.how = how
     this.calls = calls
     this.asks = asks
+    this.places = places
     this.#host = host
     this.reads = how.tools.find(readOutputName)?.internal === false
     this.#missing = calls.length
@@ -84,30 +87,11 @@ export class Batch {
 
   joined(uid: string): void {
     this.#running.add(uid)
-    this.#look()
     if (this.stopped) this.#cancel(uid, this.stopped)
   }
 
   left(uid: string): void {
     this.#running.delete(uid)
-    this.#waiting?.delete(uid)
-    this.#look()
-  }
-
-  /** A call of it waits for the outside, or does so no longer. */
-  waits(uid: string, now: boolean): void {
-    this.#waiting ??= new Set()
-    if (now) this.#waiting.add(uid)
-    else this.#waiting.delete(uid)
-    this.#look()
-  }
-
-  #look(): void {
-    if (!this.#waiting) return
-    const still = this.#waiting.size > 0 && this.#waiting.size === this.#running.size
-    if (still === this.#still) return
-    this.#still = still
-    this.how.stand?.(still)
   }
 
   stop(why: Why): void {

@@ -219,17 +219,25 @@ const asObject = (schema: JsonSchema): ObjectSchema => ({ ...schema, type: 'obje
 
 const schemaMaps = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'patternProperties'])
 const dataKeywords = new Set(['enum', 'const', 'default', 'examples'])
-const knownFormats = new Set(['date-time', 'date', 'time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid', 'uri'])
-/** zod's patterns for these are longer than any a person adds beside a format. */
-const longPattern = 60
+/** How zod's patterns beside a format begin. One that a person wrote says something of its own, and stays. */
+const zodPatterns: Readonly<Record<string, RegExp>> = {
+  'date-time': /^\^\(\?:\(\?:\\d\\d\[2468\]/,
+  date: /^\^\(\?:\(\?:\\d\\d\[2468\]/,
+  duration: /^\^P\(\?:\(\\d\+W\)/,
+  email: /^\^\((?:\?:\[A-Za-z0-9_'\+\\-\]\+\\\.\)\*|\?!\\\.\)\(\?!\.\*\\\.\\\.\))/,
+  hostname: /^\^\(\?=\.\{1,253\}/,
+  ipv4: /^\^\(\?:\(\?:25\[0-5\]/,
+  ipv6: /^\^\(?\(\[0-9a-fA-F\]\{1,4\}:\)\{7\}/,
+  uuid: /^\^\(\[0-9a-fA-F\]\{8\}-/,
+}
 
 /** The schema as a model should read it: no `$schema`, and no 250 characters of pattern beside a format that says the same. */
 export const providerSchema = (schema: JsonSchema): ObjectSchema => asObject(mapSchema(schema, readable) as JsonSchema)
 
 function readable(node: JsonSchema): JsonSchema {
   const { $schema: _, ...rest } = node
-  if (typeof rest.format !== 'string' || !knownFormats.has(rest.format)) return rest
-  if (typeof rest.pattern !== 'string' || rest.pattern.length <= longPattern) return rest
+  if (typeof rest.format !== 'string' || typeof rest.pattern !== 'string') return rest
+  if (!Object.hasOwn(zodPatterns, rest.format) || !zodPatterns[rest.format]?.test(rest.pattern)) return rest
   const { pattern: __, ...plain } = rest
   return plain
 }

@@ -63,8 +63,11 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     await loop(scripted(calls), aiTools(session), { toolCallConcurrency: 1 })
     expect(asked.map(({ calls }) => calls.length)).toEqual([1, 1])
     expect(asked[0]?.batch).toBe(asked[1]?.batch)
-    const dawdling = { onToolExecutionStart: ({ toolCall }: { toolCall: { toolCallId: string } }) => new Promise((resolve) => setTimeout(resolve, toolCall.toolCallId === 'a' ? 30 : 0)) } // prettier-ignore
-    await loop(scripted(calls), aiTools(session), { prompt: 'Again', ...dawdling } as never)
+    const onToolExecutionStart = async ({ toolCall }: { toolCall: { toolCallId: string } }): Promise<void> => {
+      // The first of them takes until the other is under way.
+      while (toolCall.toolCallId === 'a' && asked.length < 3) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await loop(scripted(calls), aiTools(session), { prompt: 'Again', onToolExecutionStart })
     expect(asked[2]?.batch).toBe(asked[3]?.batch)
     expect(asked[2]?.batch).not.toBe(asked[0]?.batch)
   })

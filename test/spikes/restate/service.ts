@@ -9,7 +9,6 @@ import { tool } from 'pawl'
 import { sizesOf } from '../../../src/kernel/sizes.ts'
 import { systemClock } from '../../../src/kernel/time.ts'
 import { Alarms } from '../../../src/call/alarms.ts'
-import { Outside } from '../../../src/call/outside.ts'
 import { Queue } from '../../../src/call/queue.ts'
 import { SessionUsage } from '../../../src/call/usage.ts'
 import { toolset } from '../../../src/tool/toolset.ts'
@@ -146,7 +145,6 @@ const host = {
   policies: [],
   usage: new SessionUsage(undefined, { events: () => [], call: () => undefined }),
   sizes: sizesOf(),
-  outside: new Outside(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   live: quiet,

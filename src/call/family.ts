@@ -1,0 +1,88 @@
+// A call and those it runs under it (SCHED-2). While all of them wait for the outside, so does the call: its clocks stand still, and its
+// place and its keys are free. Whoever comes back first brings it back first, as it is in its place that a nested call runs.
+
+import type { Failure } from '../kernel/outcome.ts'
+import type { Guest } from './gate.ts'
+
+/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
+export interface Pace {
+  pause(): void
+  resume(): Promise<void>
+  progress(): void
+  /** A hook ended the turn in a call under it. */
+  abort(why: Failure): void
+}
+
+/** The calls under one body. */
+export class Family {
+  readonly pace: Pace
+  readonly #away = new Set<string>()
+  #open = 0
+  #paused = false
+  #coming: Promise<void> | null = null
+
+  constructor(pace: Pace) {
+    this.pace = pace
+  }
+
+  get none(): boolean {
+    return this.#open === 0
+  }
+
+  began(calls: number): void {
+    this.#open += calls
+  }
+
+  left(uid: string): void {
+    this.#away.add(uid)
+    this.#look()
+  }
+
+  back(uid: string): Promise<void> | null {
+    this.#away.delete(uid)
+    return this.together()
+  }
+
+  settled(uid: string): void {
+    this.#away.delete(uid)
+    this.#open--
+    this.#look()
+  }
+
+  /** The body is about to go on: brings it back, if it is away. */
+  together(): Promise<void> | null {
+    if (!this.#paused) return this.#coming
+    this.#paused = false
+    this.#coming = this.pace.resume().finally(() => (this.#coming = null))
+    return this.#coming
+  }
+
+  #look(): void {
+    if (this.#paused || this.#open === 0 || this.#away.size < this.#open) return
+    this.#paused = true
+    this.pace.pause()
+  }
+}
+
+export class Families {
+  readonly #families = new Map<string, Family>()
+
+  of(parent: string, pace: Pace): Family {
+    let family = this.#families.get(parent)
+    // Another attempt has clocks of its own.
+    if (family?.pace !== pace) this.#families.set(parent, (family = new Family(pace)))
+    return family
+  }
+
+  over(parent: string, family: Family): void {
+    if (family.none && this.#families.get(parent) === family) this.#families.delete(parent)
+  }
+
+  left({ uid, above }: Guest): void {
+    this.#families.get(above.at(-1) ?? '')?.left(uid)
+  }
+
+  back({ uid, above }: Guest): Promise<void> | null {
+    return this.#families.get(above.at(-1) ?? '')?.back(uid) ?? null
+  }
+}

@@ -1,0 +1,123 @@
+// A call's place among those that run: left while it waits for the outside, taken again when it comes back.
+
+import { PawlError } from '../kernel/errors.ts'
+import type { Families } from './family.ts'
+import type { Gate, Guest } from './gate.ts'
+import type { Place } from './line.ts'
+import type { CallPosition } from '../journal/call-state.ts'
+import type { Soon } from '../kernel/soon.ts'
+import type { Tool } from '../tool/tool.ts'
+
+export interface Entry {
+  readonly uid: string
+  readonly position: CallPosition
+  readonly tool: Tool
+  /** For keyed tools. */
+  readonly key: string | null
+  /** The calls it runs under, the outermost first. */
+  readonly above: readonly string[]
+  /** Tells it when it is no longer wanted, for as long as it waits. */
+  onStop(stop: () => void): () => void
+}
+
+/** Why a call did not get its turn. */
+export type Refused = 'overloaded' | 'would_deadlock' | 'stopped'
+
+/** The queue as a slot sees it. */
+interface Turns {
+  take(slot: Slot): Soon<Refused | null>
+  release(slot: Slot): void
+  left(place: Place): void
+  readonly families: Families
+}
+
+const none: readonly Gate[] = []
+
+export class Slot implements Guest {
+  readonly entry: Entry
+  readonly above: readonly string[]
+  /** All of them are held, or it waits for one and holds none. */
+  gates: readonly Gate[] = none
+  /** It was inside before. */
+  back = false
+  readonly #queue: Turns
+  readonly #place: Place | undefined
+  #inside = true
+  #coming: Promise<boolean> | null = null
+  #over = false
+  #callOff: (() => void) | null = null
+
+  constructor(queue: Turns, entry: Entry, place: Place | undefined) {
+    this.#queue = queue
+    this.#place = place
+    this.entry = entry
+    this.above = entry.above
+  }
+
+  get uid(): string {
+    return this.entry.uid
+  }
+  get tenant(): string {
+    return this.entry.position.tenant
+  }
+
+  /** It waits for the outside: others may go. */
+  leave(): void {
+    if (!this.#inside || this.#coming || this.#over) return
+    if (this.#place) this.#queue.left(this.#place)
+    this.#inside = false
+    this.#queue.release(this)
+    this.#queue.families.left(this)
+  }
+
+  /** Back from the outside: limits and keys again, but not the order of its batch. False if its attempt is over. */
+  async enter(): Promise<boolean> {
+    if (this.#over || this.#inside) return !this.#over
+    this.#coming ??= this.#come()
+    return this.#coming
+  }
+
+  async #come(): Promise<boolean> {
+    this.back = true
+    try {
+      await this.#queue.families.back(this)
+      if (this.#over) return false
+      const refused = await this.#queue.take(this)
+      if (refused === 'would_deadlock') throw new PawlError('would_deadlock', `The call is ${this.uid}.`)
+      if (refused) return false
+      this.#inside = true
+      // Its end came while it was handed what it needs.
+      if (this.#over) this.done()
+      return !this.#over
+    } finally {
+      this.#coming = null
+    }
+  }
+
+  /** How it hears, while it waits, that it is no longer wanted: as a newcomer from its call, later from its attempt. */
+  onStop(stop: () => void): () => void {
+    if (!this.back) return this.entry.onStop(stop)
+    this.#callOff = stop
+    return () => void (this.#callOff = null)
+  }
+
+  /** The attempt is stopped or over: it keeps what it has, and takes nothing more. */
+  close(): void {
+    this.#over = true
+    this.#callOff?.()
+  }
+
+  /** Its call waits for the outside without it. */
+  parked(): void {
+    this.done()
+    this.#queue.families.left(this)
+  }
+
+  /** Gives all back. */
+  done(): void {
+    this.close()
+    if (!this.#inside) return
+    this.#inside = false
+    this.#queue.release(this)
+  }
+}

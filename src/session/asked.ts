@@ -1,0 +1,92 @@
+// A call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again.
+
+import { hash } from 'node:crypto'
+import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
+import type { Asked } from '../engine/engine.ts'
+import type { CallOptions, CallPosition } from '../journal/call-state.ts'
+import { canonical } from '../kernel/canonical.ts'
+import { milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { bytesIn, fits } from '../kernel/sizes.ts'
+import type { Json } from '../kernel/value.ts'
+import type { Clocks } from '../tool/terms.ts'
+import type { Entry } from '../tool/toolset.ts'
+import { type CallAsk, clockValues, keyBatch } from './ask.ts'
+
+export interface Place {
+  readonly tenant: string
+  readonly session: string
+  readonly principal: string | null
+}
+
+/** Where in its batch a call stands, and under what. */
+interface Around {
+  readonly batch: string
+  readonly order: number
+  readonly root: string | undefined
+  readonly above: readonly string[] | undefined
+}
+
+export function askedOf(
+  call: CallAsk,
+  entry: Entry | undefined,
+  place: Place,
+  at: { occurrence: number; byHost: boolean | undefined } & Around,
+  limits: ArgumentLimits,
+): Asked {
+  const read = readArguments(call.input, limits)
+  const { idempotencyKey: key } = call
+  const position: CallPosition =
+    key === undefined
+      ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
+      : { tenant: place.tenant, session: place.session, batch: keyBatch, id: key, occurrence: 0 }
+  const tool = entry?.keys[0] ?? call.name
+  const input = read.ok ? read.wire : 'null'
+  const content = read.ok ? contentOf(read) : JSON.stringify(read.raw)
+  return {
+    position,
+    principal: place.principal,
+    tool,
+    input,
+    // Of the content, not of the text: the same arguments in another order of keys are the same call.
+    hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
+    options: optionsOf(call, tool, read, at, at.byHost === true && entry?.internal === true, limits.bytes),
+  }
+}
+
+const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string => (sorted ? wire : canonical(JSON.parse(wire) as Json))
+
+function optionsOf(
+  call: CallAsk,
+  tool: string,
+  read: ReadArguments,
+  { batch, order, root, above }: Around,
+  internal: boolean,
+  mostBytes: number,
+): CallOptions | null {
+  const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
+  if (tool !== call.name) options.name = call.name
+  if (read.raw !== null) options.raw = read.raw
+  if (!read.ok) options.unreadable = read.problem
+  if (call.idempotencyKey !== undefined) options.callId = call.id
+  if (call.idempotencyKey !== undefined && batch !== '') options.batch = batch
+  if (call.meta !== undefined) options.meta = metaOf(call.meta, mostBytes)
+  if (call.timeout !== undefined) options.timeout = inMs(clockValues(call.timeout))
+  if (call.deadline !== undefined) options.deadline = Number(call.deadline)
+  if (order !== 0) options.order = order
+  if (root !== undefined) options.root = root
+  if (internal) options.internal = true
+  if (above !== undefined) options.above = above
+  for (const _ in options) return options
+  return null
+}
+
+/** As it goes on record. What cannot is refused before anything starts. */
+function metaOf(meta: Json, most: number): Json {
+  const text = JSON.stringify(meta)
+  if (!fits(text, most)) throw new PawlError('call_invalid', `Its meta has ${bytesIn(text)} bytes; at most ${most} are kept.`)
+  return JSON.parse(text) as Json
+}
+
+const inMs = (clocks: Clocks): Record<string, number> =>
+  Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
