@@ -1,7 +1,7 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven } from '../engine/engine.ts'
+import type { Drive, Driven, Invocation } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
@@ -18,62 +18,65 @@ import type { Slot } from './slot.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
-  async (invocation) => {
-    const { request, options } = invocation
-    let slot: Slot | null = null
-    let end: Driven | null = null
-    try {
-      // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
-      if (invocation.stopped && !invocation.interrupted && !invocation.landed) return (end = notStarted(invocation.stopped))
-      const resolving = resolveTool(invocation, host) // tool_unavailable
-      const found = resolving instanceof Promise ? await resolving : resolving
-      if ('settle' in found) return (end = found)
-      const { tool } = found
-      const asking = { invocation, tool, host }
-      const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
-      const accepted = accepting instanceof Promise ? await accepting : accepting
-      if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
-      if (invocation.landed) return (end = await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }))
-      // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
-      const permitting = invocation.stopped ? null : permit(asking, accepted.args)
-      const refused = permitting instanceof Promise ? await permitting : permitting
-      if (refused) return (end = refused)
-      const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
-      const decided = deciding instanceof Promise ? await deciding : deciding
-      if (decided) return (end = decided)
-      const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
-      // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
-      let givenUp = false
-      let still = invocation.interrupted !== null
-      // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
-      for (let fresh = accepted; ; fresh = accepted.anew()) {
-        const delay = invocation.delayed() // what is left of a retry's delay after a recovery
-        if (delay) await delay
-        const { stopped } = invocation
-        if (stopped) return (end = notStarted(stopped, still))
-        if (lateAt !== Infinity && host.clock.now() >= lateAt) return (end = notStarted('total', still))
-        const entering = enterQueue(asking, fresh.args) // turn in the batch, keys, limits
-        const entered = entering instanceof Promise ? await entering : entering
-        if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
-        slot = entered.slot
-        const trying = attempt(invocation, tool, fresh, slot, host) // the body
-        const given = trying instanceof Promise ? await trying : trying
-        if ('park' in given) {
-          slot.parked()
-          return given
-        }
-        const verdict = afterFailure(invocation, tool, given.settle)
-        givenUp ||= maySay(given)
-        still = givenUp
-        if ('settle' in verdict) {
-          const last = verdict.settle === given.settle ? given : verdict
-          return (end = await finish(asking, accepted, still ? stillRunning(last) : last)) // after hooks, check output
-        }
-        if (host.clock.now() + verdict.again >= lateAt) return (end = notStarted('total', still))
-        slot.done()
-        await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
+  (invocation) =>
+    life(invocation, host)
+
+async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
+  const { request, options } = invocation
+  let slot: Slot | null = null
+  let end: Driven | null = null
+  try {
+    // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
+    if (invocation.stopped && !invocation.interrupted && !invocation.landed) return (end = notStarted(invocation.stopped))
+    const resolving = resolveTool(invocation, host) // tool_unavailable
+    const found = resolving instanceof Promise ? await resolving : resolving
+    if ('settle' in found) return (end = found)
+    const { tool } = found
+    const asking = { invocation, tool, host }
+    const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
+    const accepted = accepting instanceof Promise ? await accepting : accepting
+    if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
+    if (invocation.landed) return (end = await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }))
+    // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
+    const permitting = invocation.stopped ? null : permit(asking, accepted.args)
+    const refused = permitting instanceof Promise ? await permitting : permitting
+    if (refused) return (end = refused)
+    const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
+    const decided = deciding instanceof Promise ? await deciding : deciding
+    if (decided) return (end = decided)
+    const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
+    // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
+    let givenUp = false
+    let still = invocation.interrupted !== null
+    // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
+    for (let fresh = accepted; ; fresh = accepted.anew()) {
+      const delay = invocation.delayed() // what is left of a retry's delay after a recovery
+      if (delay) await delay
+      const { stopped } = invocation
+      if (stopped) return (end = notStarted(stopped, still))
+      if (lateAt !== Infinity && host.clock.now() >= lateAt) return (end = notStarted('total', still))
+      const entering = enterQueue(asking, fresh.args) // turn in the batch, keys, limits
+      const entered = entering instanceof Promise ? await entering : entering
+      if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
+      slot = entered.slot
+      const trying = attempt(invocation, tool, fresh, slot, host) // the body
+      const given = trying instanceof Promise ? await trying : trying
+      if ('park' in given) {
+        slot.parked()
+        return given
       }
-    } finally {
-      host.queue.through(request.position, slot, end && 'settle' in end ? end.settle : null)
+      const verdict = afterFailure(invocation, tool, given.settle)
+      givenUp ||= maySay(given)
+      still = givenUp
+      if ('settle' in verdict) {
+        const last = verdict.settle === given.settle ? given : verdict
+        return (end = await finish(asking, accepted, still ? stillRunning(last) : last)) // after hooks, check output
+      }
+      if (host.clock.now() + verdict.again >= lateAt) return (end = notStarted('total', still))
+      slot.done()
+      await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
     }
+  } finally {
+    host.queue.through(request.position, slot, end && 'settle' in end ? end.settle : null)
   }
+}

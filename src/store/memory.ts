@@ -23,93 +23,98 @@ const recordOf = (row: Row | undefined): CallRecord | undefined =>
 const done: Committed = { ok: true }
 const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachment, data: Uint8Array.from(attachment.data) })
 
-export function memoryStore(options: { clock: Clock }): Store {
-  const { clock } = options
-  const calls = new Map<string, Row>()
-  const positions = new Places<Row>()
+/** Methods, not closures: what one store has taught the compiler serves the next. */
+class Tables {
+  readonly calls = new Map<string, Row>()
+  readonly positions = new Places<Row>()
   /** Not settled: looking for work costs what is open, not what was. */
-  const unsettled = new Set<Row>()
-  const steps = new Map<string, Map<string, StepRecord>>()
-  const waits = new Map<string, WaitRecord>()
-  const keys = new Map<string, string>()
-  const waitsOf = new Map<string, string[]>()
-  const open = new Set<string>()
-  const attachments = new Map<string, AttachmentRecord>()
-  const events: { readonly event: NewEvent; readonly seq: number }[] = []
-  const sequences = new Map<string, Map<string, number>>()
-  const workers = new Map<string, number>()
-  const settings = new Map<string, string>()
-  const secret = randomBytes(32)
+  readonly unsettled = new Set<Row>()
+  readonly steps = new Map<string, Map<string, StepRecord>>()
+  readonly waits = new Map<string, WaitRecord>()
+  readonly keys = new Map<string, string>()
+  readonly waitsOf = new Map<string, string[]>()
+  readonly open = new Set<string>()
+  readonly attachments = new Map<string, AttachmentRecord>()
+  readonly events: { readonly event: NewEvent; readonly seq: number }[] = []
+  readonly sequences = new Map<string, Map<string, number>>()
 
-  const holdsTrue = (guard: Guard): boolean => {
-    switch (guard.kind) {
-      case 'absent':
-        return positions.get(guard.position) === undefined
-      case 'holds': {
-        const call = calls.get(guard.call)
-        return call !== undefined && call.fence === guard.fence && call.progress.state !== 'settled'
-      }
-      case 'held':
-        return calls.get(guard.call)?.fence === guard.fence
-      case 'open':
-        return open.has(guard.wait)
-    }
-  }
-
-  const apply = (change: Change): Committed => {
-    for (const guard of change.guards) if (!holdsTrue(guard)) return { ok: false, refused: guard }
+  apply(change: Change): Committed {
+    for (const guard of change.guards) if (!this.#holds(guard)) return { ok: false, refused: guard }
     if (change.insertCall) {
       const { insertCall: inserted } = change
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
-      calls.set(inserted.uid, row)
-      positions.set(inserted.position, row)
-      unsettled.add(row)
+      this.calls.set(inserted.uid, row)
+      this.positions.set(inserted.position, row)
+      this.unsettled.add(row)
     }
     if (change.updateCall) {
       const { uid, progress, release } = change.updateCall
-      const row = calls.get(uid) as Row
+      const row = this.calls.get(uid) as Row
       row.progress = progress
       if (release) row.owner = null
-      if (progress.state === 'settled') unsettled.delete(row)
+      if (progress.state === 'settled') this.unsettled.delete(row)
     }
     // Most changes have none of these: nothing is walked for them.
     if (change.steps)
       for (const step of change.steps) {
-        const own = steps.get(step.call) ?? new Map<string, StepRecord>()
-        steps.set(step.call, own.set(step.key, step))
+        const own = this.steps.get(step.call) ?? new Map<string, StepRecord>()
+        this.steps.set(step.call, own.set(step.key, step))
       }
     if (change.insertWaits)
       for (const wait of change.insertWaits) {
-        waits.set(wait.id, wait)
-        keys.set(wait.keyHash, wait.id)
-        waitsOf.set(wait.call, [...(waitsOf.get(wait.call) ?? []), wait.id])
-        open.add(wait.id)
+        this.waits.set(wait.id, wait)
+        this.keys.set(wait.keyHash, wait.id)
+        this.waitsOf.set(wait.call, [...(this.waitsOf.get(wait.call) ?? []), wait.id])
+        this.open.add(wait.id)
       }
     if (change.resolveWait) {
       const { id, resolution } = change.resolveWait
-      const wait = waits.get(id) as WaitRecord
-      waits.set(id, { ...wait, resolution })
-      open.delete(id)
-      const call = calls.get(wait.call)
+      const wait = this.waits.get(id) as WaitRecord
+      this.waits.set(id, { ...wait, resolution })
+      this.open.delete(id)
+      const call = this.calls.get(wait.call)
       if (call?.progress.state === 'parked' && call.progress.wait === id) call.progress = { ...call.progress, state: 'queued' }
     }
     if (change.attachments)
       for (const each of change.attachments) {
         const id = frame(each.tenant, each.id)
         // A copy: the caller's buffer may be used again, ours is the record.
-        if (!attachments.has(id)) attachments.set(id, copyOf(each))
+        if (!this.attachments.has(id)) this.attachments.set(id, copyOf(each))
       }
     for (const event of change.events) {
-      let last = sequences.get(event.tenant)
-      if (!last) sequences.set(event.tenant, (last = new Map()))
+      let last = this.sequences.get(event.tenant)
+      if (!last) this.sequences.set(event.tenant, (last = new Map()))
       const seq = (last.get(event.session) ?? 0) + 1
       last.set(event.session, seq)
-      events.push({ event, seq })
+      this.events.push({ event, seq })
     }
     return done
   }
 
-  const group = new GroupCommit(clock, (changes) => changes.map(apply))
+  #holds(guard: Guard): boolean {
+    switch (guard.kind) {
+      case 'absent':
+        return this.positions.get(guard.position) === undefined
+      case 'holds': {
+        const call = this.calls.get(guard.call)
+        return call !== undefined && call.fence === guard.fence && call.progress.state !== 'settled'
+      }
+      case 'held':
+        return this.calls.get(guard.call)?.fence === guard.fence
+      case 'open':
+        return this.open.has(guard.wait)
+    }
+  }
+}
+
+export function memoryStore(options: { clock: Clock }): Store {
+  const { clock } = options
+  const tables = new Tables()
+  const { calls, positions, unsettled, steps, waits, keys, waitsOf, open, attachments, events } = tables
+  const workers = new Map<string, number>()
+  const settings = new Map<string, string>()
+  const secret = randomBytes(32)
+  const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
   const openWaits = (): WaitRecord[] =>
     [...open].map((id) => waits.get(id) as WaitRecord).toSorted((a, b) => a.deadline - b.deadline || (a.id < b.id ? -1 : 1))
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()

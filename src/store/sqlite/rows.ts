@@ -1,6 +1,6 @@
 // Rows to records and back, and the prepared statements that write them.
 
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
@@ -15,52 +15,97 @@ export function callOf({ tenant, session, batch, id, occurrence, ...rest }: Call
 
 export const eventOf = (row: { body: string }): EventRecord => ({ ...row, body: JSON.parse(row.body) }) as unknown as EventRecord
 
-/** Applies a group inside an open transaction; of each change its guards first, so a refused one has written nothing. */
-export function writer(db: DatabaseSync): (changes: readonly Change[]) => Committed[] {
-  const absent = db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?')
-  const holds = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND fence = ? AND state <> 'settled'`)
-  const held = db.prepare('SELECT 1 FROM calls WHERE uid = ? AND fence = ?')
-  const open = db.prepare('SELECT 1 FROM waits WHERE id = ? AND resolution IS NULL')
-  const insertCall = db.prepare(
-    `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, createdAt,
-       state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence, owner)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (tenant, session, batch, id, occurrence) DO NOTHING`,
-  )
-  const updateCall = db.prepare(
-    'UPDATE calls SET state = ?, args = ?, terms = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ?, owner = iif(?, NULL, owner) WHERE uid = ?',
-  )
-  const putStep = db.prepare('INSERT OR REPLACE INTO steps (call, key, state, input, value, round, at) VALUES (?, ?, ?, ?, ?, ?, ?)')
-  const insertWait = db.prepare(
-    'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-  )
-  const resolveWait = db.prepare('UPDATE waits SET resolution = ? WHERE id = ?')
-  const queueParked = db.prepare(
-    `UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`,
-  )
-  const putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
-  const events = eventWriter(db)
+/**
+ * Applies a group inside an open transaction; of each change its guards first, so a refused one has written nothing. A class, so that what
+ * one store has taught the compiler serves the next.
+ */
+export class GroupWriter {
+  readonly #absent: StatementSync
+  readonly #holds: StatementSync
+  readonly #held: StatementSync
+  readonly #open: StatementSync
+  readonly #insertCall: StatementSync
+  readonly #updateCall: StatementSync
+  readonly #putStep: StatementSync
+  readonly #insertWait: StatementSync
+  readonly #resolveWait: StatementSync
+  readonly #queueParked: StatementSync
+  readonly #putAttachment: StatementSync
+  readonly #events: EventWriter
 
-  const isTrue = (guard: Guard): boolean => {
-    switch (guard.kind) {
-      case 'absent': {
-        const { tenant, session, batch, id, occurrence } = guard.position
-        return absent.get(tenant, session, batch, id, occurrence) === undefined
-      }
-      case 'holds':
-        return holds.get(guard.call, guard.fence) !== undefined
-      case 'held':
-        return held.get(guard.call, guard.fence) !== undefined
-      case 'open':
-        return open.get(guard.wait) !== undefined
+  constructor(db: DatabaseSync) {
+    this.#absent = db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?')
+    this.#holds = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND fence = ? AND state <> 'settled'`)
+    this.#held = db.prepare('SELECT 1 FROM calls WHERE uid = ? AND fence = ?')
+    this.#open = db.prepare('SELECT 1 FROM waits WHERE id = ? AND resolution IS NULL')
+    this.#insertCall = db.prepare(
+      `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, createdAt,
+         state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence, owner)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (tenant, session, batch, id, occurrence) DO NOTHING`,
+    )
+    this.#updateCall = db.prepare(
+      'UPDATE calls SET state = ?, args = ?, terms = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ?, owner = iif(?, NULL, owner) WHERE uid = ?',
+    )
+    this.#putStep = db.prepare('INSERT OR REPLACE INTO steps (call, key, state, input, value, round, at) VALUES (?, ?, ?, ?, ?, ?, ?)')
+    this.#insertWait = db.prepare(
+      'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#resolveWait = db.prepare('UPDATE waits SET resolution = ? WHERE id = ?')
+    this.#queueParked = db.prepare(
+      `UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`,
+    )
+    this.#putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
+    this.#events = new EventWriter(db)
+  }
+
+  write(changes: readonly Change[]): Committed[] {
+    const folded = fold(changes)
+    const results: Committed[] = []
+    this.#events.clear()
+    for (const [index, change] of changes.entries()) {
+      const at = folded.by.get(index)
+      // Covered by an insert that was refused: then so is this.
+      const refused = at !== undefined && results[at]?.ok === false
+      results.push(
+        refused ? { ok: false, refused: change.guards[0] as Guard } : this.#one(change, folded.insert.get(index), at !== undefined),
+      )
     }
+    this.#events.write()
+    return results
+  }
+
+  #one(change: Change, call: CallRecord | undefined, covered: boolean): Committed {
+    if (!covered) {
+      for (const guard of change.guards) {
+        // The index says whether the place of an inserted call is free, in the same step that takes it.
+        const isOwn = guard.kind === 'absent' && guard.position === change.insertCall?.position
+        if (!isOwn && !this.#isTrue(guard)) return { ok: false, refused: guard }
+      }
+    }
+    if (call && !this.#insert(call)) return { ok: false, refused: { kind: 'absent', position: call.position } }
+    if (change.updateCall && !covered) {
+      const { uid, progress: p, release } = change.updateCall
+      this.#updateCall.run(p.state, p.args, p.terms, p.attempt, p.startedAt, p.wait, p.outcome, p.settledAt, release ? 1 : 0, uid)
+    }
+    for (const s of change.steps ?? []) this.#putStep.run(s.call, s.key, s.state, s.input, s.value, s.round, s.at)
+    for (const w of change.insertWaits ?? []) {
+      this.#insertWait.run(w.id, w.call, w.name, w.salt, w.keyHash, w.deadline, w.createdAt, w.resolution)
+    }
+    if (change.resolveWait) {
+      this.#resolveWait.run(change.resolveWait.resolution, change.resolveWait.id)
+      this.#queueParked.run(change.resolveWait.id)
+    }
+    for (const a of change.attachments ?? []) this.#putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
+    for (const event of change.events) this.#events.add(event)
+    return { ok: true }
   }
 
   /** False if its place is taken. */
-  const insert = (call: CallRecord): boolean => {
+  #insert(call: CallRecord): boolean {
     const p = call.position
     return (
-      insertCall.run(
+      this.#insertCall.run(
         call.uid,
         p.tenant,
         p.session,
@@ -87,87 +132,72 @@ export function writer(db: DatabaseSync): (changes: readonly Change[]) => Commit
     )
   }
 
-  const one = (change: Change, call: CallRecord | undefined, covered: boolean): Committed => {
-    if (!covered) {
-      for (const guard of change.guards) {
-        // The index says whether the place of an inserted call is free, in the same step that takes it.
-        const isOwn = guard.kind === 'absent' && guard.position === change.insertCall?.position
-        if (!isOwn && !isTrue(guard)) return { ok: false, refused: guard }
+  #isTrue(guard: Guard): boolean {
+    switch (guard.kind) {
+      case 'absent': {
+        const { tenant, session, batch, id, occurrence } = guard.position
+        return this.#absent.get(tenant, session, batch, id, occurrence) === undefined
       }
+      case 'holds':
+        return this.#holds.get(guard.call, guard.fence) !== undefined
+      case 'held':
+        return this.#held.get(guard.call, guard.fence) !== undefined
+      case 'open':
+        return this.#open.get(guard.wait) !== undefined
     }
-    if (call && !insert(call)) return { ok: false, refused: { kind: 'absent', position: call.position } }
-    if (change.updateCall && !covered) {
-      const { uid, progress: p, release } = change.updateCall
-      updateCall.run(p.state, p.args, p.terms, p.attempt, p.startedAt, p.wait, p.outcome, p.settledAt, release ? 1 : 0, uid)
-    }
-    for (const s of change.steps ?? []) putStep.run(s.call, s.key, s.state, s.input, s.value, s.round, s.at)
-    for (const w of change.insertWaits ?? []) {
-      insertWait.run(w.id, w.call, w.name, w.salt, w.keyHash, w.deadline, w.createdAt, w.resolution)
-    }
-    if (change.resolveWait) {
-      resolveWait.run(change.resolveWait.resolution, change.resolveWait.id)
-      queueParked.run(change.resolveWait.id)
-    }
-    for (const a of change.attachments ?? []) putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
-    for (const event of change.events) events.add(event)
-    return { ok: true }
-  }
-
-  return (changes) => {
-    const folded = fold(changes)
-    const results: Committed[] = []
-    events.clear()
-    for (const [index, change] of changes.entries()) {
-      const at = folded.by.get(index)
-      // Covered by an insert that was refused: then so is this.
-      const refused = at !== undefined && results[at]?.ok === false
-      results.push(refused ? { ok: false, refused: change.guards[0] as Guard } : one(change, folded.insert.get(index), at !== undefined))
-    }
-    events.write()
-    return results
   }
 }
 
 /** Rows of one statement: most of what a row costs is the statement. */
 const chunks = [64, 16, 4, 1]
+const columns = ['tenant', 'session', 'seq', 'call', 'type', 'at', 'body']
 
 /** Gathers the events of a transaction and writes them together, numbered in their order. */
-function eventWriter(db: DatabaseSync): { clear(): void; add(event: NewEvent): void; write(): void } {
-  const lastSeq = db.prepare('SELECT max(seq) AS seq FROM events WHERE tenant = ? AND session = ?')
-  const columns = ['tenant', 'session', 'seq', 'call', 'type', 'at', 'body']
-  const row = `(${columns.map(() => '?').join(', ')})`
-  const statements = chunks.map((size) => ({
-    size,
-    insert: db.prepare(`INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`),
-  }))
-  let gathered: NewEvent[] = []
-  return {
-    clear: () => void (gathered = []),
-    add: (event) => void gathered.push(event),
-    write() {
-      // Nobody else writes during the transaction, so a session's last number is asked for once.
-      const seqs = new Map<string, { seq: number }>()
-      const lastOf = ({ tenant, session }: NewEvent): { seq: number } => {
-        const name = frame(tenant, session)
-        const last = seqs.get(name) ?? { seq: (lastSeq.get(tenant, session) as { seq: number | null }).seq ?? 0 }
-        seqs.set(name, last)
-        return last
-      }
-      const values: (string | number)[] = []
-      let before: NewEvent | undefined
-      let last = { seq: 0 }
-      for (const event of gathered) {
-        // Neighbours are mostly of one session.
-        if (before?.session !== event.session || before.tenant !== event.tenant) last = lastOf(event)
-        before = event
-        values.push(event.tenant, event.session, ++last.seq, event.call, event.type, event.at, JSON.stringify(event.body))
-      }
-      let from = 0
-      for (const { size, insert } of statements) {
-        for (; values.length - from >= size * columns.length; from += size * columns.length)
-          insert.run(...values.slice(from, from + size * columns.length))
-      }
-      gathered = []
-    },
+class EventWriter {
+  readonly #lastSeq: StatementSync
+  readonly #statements: readonly { readonly size: number; readonly insert: StatementSync }[]
+  #gathered: NewEvent[] = []
+
+  constructor(db: DatabaseSync) {
+    this.#lastSeq = db.prepare('SELECT max(seq) AS seq FROM events WHERE tenant = ? AND session = ?')
+    const row = `(${columns.map(() => '?').join(', ')})`
+    this.#statements = chunks.map((size) => ({
+      size,
+      insert: db.prepare(`INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`),
+    }))
+  }
+
+  clear(): void {
+    this.#gathered = []
+  }
+
+  add(event: NewEvent): void {
+    this.#gathered.push(event)
+  }
+
+  write(): void {
+    // Nobody else writes during the transaction, so a session's last number is asked for once.
+    const seqs = new Map<string, { seq: number }>()
+    const lastOf = ({ tenant, session }: NewEvent): { seq: number } => {
+      const name = frame(tenant, session)
+      const last = seqs.get(name) ?? { seq: (this.#lastSeq.get(tenant, session) as { seq: number | null }).seq ?? 0 }
+      seqs.set(name, last)
+      return last
+    }
+    const values: (string | number)[] = []
+    let before: NewEvent | undefined
+    let last = { seq: 0 }
+    for (const event of this.#gathered) {
+      // Neighbours are mostly of one session.
+      if (before?.session !== event.session || before.tenant !== event.tenant) last = lastOf(event)
+      before = event
+      values.push(event.tenant, event.session, ++last.seq, event.call, event.type, event.at, JSON.stringify(event.body))
+    }
+    let from = 0
+    for (const { size, insert } of this.#statements) {
+      for (; values.length - from >= size * columns.length; from += size * columns.length)
+        insert.run(...values.slice(from, from + size * columns.length))
+    }
+    this.#gathered = []
   }
 }

@@ -14,7 +14,7 @@ import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../jou
 import { GroupCommit, type Write } from '../group.ts'
 import type { AttachmentRecord, Store, Written } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
-import { callOf, eventOf, writer } from './rows.ts'
+import { callOf, eventOf, GroupWriter } from './rows.ts'
 import { migrate } from './schema.ts'
 
 export interface SqliteOptions {
@@ -43,7 +43,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     )
   }
   const db = openDatabase(file, commit)
-  const apply = writer(db)
+  const writer = new GroupWriter(db)
   const begin = db.prepare('BEGIN IMMEDIATE')
   const end = db.prepare('COMMIT')
   const undo = db.prepare('ROLLBACK')
@@ -62,7 +62,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   /** All in one transaction. Should one of them break it, each is tried alone, so that only the culprit fails. */
   const writeGroup: Write = (changes) => {
     try {
-      return inTransaction(() => apply(changes))
+      return inTransaction(() => writer.write(changes))
     } catch (failed) {
       // A file that is locked, full or gone fails all alike; trying them one by one would only block the longer.
       if (!isOwnFault(failed)) throw failed
