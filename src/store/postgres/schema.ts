@@ -56,7 +56,7 @@ const writeGroup = `
   CREATE FUNCTION write_group(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
     channel text, writer text) RETURNS TABLE (bad integer[], raised bigint) LANGUAGE plpgsql
     -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
-    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
   DECLARE last bigint; told_now bigint := 0;
   BEGIN
     SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
@@ -66,10 +66,11 @@ const writeGroup = `
         ORDER BY uid FOR UPDATE;
       SELECT coalesce(array_agg(i), '{}') INTO bad FROM json_to_recordset(guards) AS g(i integer, kind text, k text, f bigint)
         WHERE NOT CASE kind
-          WHEN 'absent' THEN NOT EXISTS (SELECT 1 FROM calls WHERE place = decode(k, 'hex'))
-          WHEN 'holds' THEN EXISTS (SELECT 1 FROM calls WHERE uid = k AND fence = f AND state <> 'settled')
-          WHEN 'held' THEN EXISTS (SELECT 1 FROM calls WHERE uid = k AND fence = f)
-          ELSE EXISTS (SELECT 1 FROM waits WHERE waits.id = k AND resolution IS NULL) END;
+          -- Scalar, not EXISTS: that would be hashed, which reads the whole table.
+          WHEN 'absent' THEN (SELECT uid FROM calls WHERE place = decode(k, 'hex')) IS NULL
+          WHEN 'holds' THEN (SELECT fence = f AND state <> 'settled' FROM calls WHERE uid = k) IS TRUE
+          WHEN 'held' THEN (SELECT fence = f FROM calls WHERE uid = k) IS TRUE
+          ELSE (SELECT resolution IS NULL FROM waits WHERE waits.id = k) IS TRUE END;
     END IF;
     IF newcalls IS NOT NULL THEN
       INSERT INTO calls SELECT uid, decode(place, 'hex'), decode(scope, 'hex'), tenant, session, batch, id, occurrence, principal, tool,
