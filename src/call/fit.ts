@@ -102,8 +102,8 @@ const successText = '{"status":"success","value":'
  */
 function shortText(outcome: Outcome, budget: OutputBudget, text: string): string | undefined {
   if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\')) return undefined
-  if (outcome.status !== 'success' || !text.startsWith(successText) || 'raw' in outcome || 'control' in outcome || 'summary' in outcome)
-    return undefined
+  if (outcome.status !== 'success' || !text.startsWith(successText)) return undefined
+  for (const field in outcome) if (field !== 'status' && field !== 'value') return undefined
   if (typeof outcome.value === 'string') return outcome.value
   return text.includes('"$pawl"') ? undefined : text.slice(successText.length, -1)
 }

@@ -14,7 +14,7 @@ type Resolved = { tool: Tool } | ToSettle
 export function resolveTool(invocation: Invocation, host: CallHost): Resolved | Promise<Resolved> {
   const { request, options } = invocation
   const tools = host.toolsOf(request)
-  const entry = tools.find(request.tool)
+  const entry = tools.recorded(request.tool)
   const byModel = options.root === undefined && !options.internal
   if (entry && !(entry.internal && byModel)) {
     if (entry.tool) return { tool: entry.tool }

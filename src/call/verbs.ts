@@ -230,8 +230,17 @@ function callLogger(logger: Logger, about: Record<string, unknown>): Logger {
 function attachmentsOf(invocation: Invocation, leaf: (what: string) => void, sizes: Sizes): Attachments {
   const { tenant } = invocation.request.position
   return {
-    create(data, { mediaType, name }): Attachment {
+    create(data, { mediaType, name: given }): Attachment {
       leaf('attachments.create')
+      // They go on record, and into databases that do not take everything.
+      const name = given ?? undefined
+      for (const [what, text] of [
+        ['mediaType', mediaType],
+        ['name', name ?? 'none'],
+      ] as const) {
+        if (typeof text !== 'string' || text === '' || !isName(text))
+          throw new PawlError('value_invalid', `The ${what} of an attachment must be a text of 1 to ${longestName} characters.`)
+      }
       const within = typeof data === 'string' ? fits(data, sizes.attachment) : data.byteLength <= sizes.attachment
       if (!within) {
         const size = typeof data === 'string' ? bytesIn(data) : data.byteLength

@@ -9,14 +9,14 @@ const unit: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000,
 /** A hundred years: instants stay far below what a clock and a database can hold. */
 const longest = 3_155_760_000_000
 
-/** Milliseconds of a duration; refuses what is negative, not finite, longer than a hundred years or not understood. */
+/** Whole milliseconds of a duration, as instants are; refuses what is negative, not finite, longer than a hundred years or not understood. */
 export function milliseconds(duration: Duration, what: string): number {
   if (typeof duration === 'number') {
-    if (duration >= 0 && duration <= longest) return duration
+    if (duration >= 0 && duration <= longest) return Math.ceil(duration)
   } else {
     const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(duration)
     const ms = match ? Number(match[1]) * (unit[match[2] as string] as number) : Infinity
-    if (ms <= longest) return ms
+    if (ms <= longest) return Math.ceil(ms)
   }
   throw new PawlError(
     'config_invalid',

@@ -153,7 +153,14 @@ export function checkedOutcome(given: Json): Outcome | undefined {
   switch (status) {
     case 'success':
       if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string')) return undefined
-      return { ...given, status, value }
+      // What it has besides is nothing that an outcome has.
+      return {
+        status,
+        value,
+        ...(given.raw === undefined ? {} : { raw: given.raw }),
+        ...(control === undefined ? {} : { control }),
+        ...(summary === undefined ? {} : { summary }),
+      }
     case 'failure':
       return isFailure(given.failure) ? failure({ source: 'hook', ...(given.failure as Needed) }) : undefined
     case 'cancelled': {

@@ -135,7 +135,7 @@ export class Batches {
     })
     // Runs without a name are not told apart any more, and stand in one line.
     for (const { record, batch } of placed.toSorted((a, b) => a.order - b.order)) {
-      const entry = this.#standing.of(record).find(record.tool)
+      const entry = this.#standing.of(record).recorded(record.tool)
       if (!entry || record.wait !== null) continue
       this.#queue.returns(this.#queue.line(record.position, batch), record.position, entry.kind)
     }

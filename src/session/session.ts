@@ -96,7 +96,10 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
   }
   const layer = options.tools && host.registry.layer(tenant, id, options.tools)
   const standing = (): Toolset => layer?.toolset ?? host.registry.live(tenant, id)
-  const place = { tenant, session: id, principal: options.principal ?? null }
+  const { principal = null } = options
+  if (principal !== null && (typeof principal !== 'string' || !principal.isWellFormed()))
+    throw new PawlError('config_invalid', 'The principal must be a text: the name or id of whoever acts.')
+  const place = { tenant, session: id, principal }
   return {
     id,
     tenant,

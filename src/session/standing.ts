@@ -51,14 +51,14 @@ export class Standing {
     const own = this.#older.get(placeOf(call.position))
     if (own) return own.tools
     // Claimed while some batch here still has a tool that is gone: this worker has it until that batch is over.
-    if (live.find(call.tool)) return live
-    for (const { tools } of this.#older.values()) if (tools.find(call.tool)) return tools
+    if (live.recorded(call.tool)) return live
+    for (const { tools } of this.#older.values()) if (tools.recorded(call.tool)) return tools
     return live
   }
 
   /** What records call the tools that are gone and still needed: a parked call of theirs must find its way back. */
   get keys(): readonly string[] {
-    return [...new Set(this.#older.values())].flatMap(({ calls, tools }) => calls.flatMap(({ tool }) => (tools.find(tool) ? tool : [])))
+    return [...new Set(this.#older.values())].flatMap(({ calls, tools }) => calls.flatMap(({ tool }) => (tools.recorded(tool) ? tool : [])))
   }
 
   #keep(batch: OpenBatch): void {

@@ -106,7 +106,7 @@ export class GroupCommit {
       const { change, heard } = entries[index] as Entry
       const result = results[index] as Written
       if ('ok' in result && result.ok && mayWake(change)) wakes = true
-      heard(result)
+      heard('failed' in result ? { failed: result.failed, alone: true } : result)
     }
     this.hint({ wakes: wakes || this.shared, outside: this.shared })
   }

@@ -40,8 +40,8 @@ export type Committed =
   /** Nothing of it is; this guard failed. */
   | { readonly ok: false; readonly refused: Guard }
 
-/** Or it is not known, or this change alone broke and nothing of it is on record. */
-export type Written = Committed | { readonly failed: unknown }
+/** Or it is not known; or, with `alone`, the store works, and this change can never be written: nothing of it is on record. */
+export type Written = Committed | { readonly failed: unknown; readonly alone?: boolean }
 
 export interface AttachmentRecord {
   readonly id: string

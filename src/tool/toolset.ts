@@ -37,8 +37,10 @@ export interface RemoteEntry {
 }
 
 export interface Toolset {
-  /** By name, by id, or by what a record calls it. */
+  /** By name or by id: what is asked for. */
   find(name: string): Entry | undefined
+  /** By what a record calls it: a tool that is shadowed now is still the one that a record means. */
+  recorded(key: string): Entry | undefined
   /** The same, if its contract is here. */
   get(name: string): Tool | undefined
   /** All, internal ones too, sorted by name. */
@@ -71,22 +73,27 @@ export function layerOf(tools: readonly Tool[], where = ''): readonly Entry[] {
 
 /** Layers from the lowest to the uppermost. `shadowed` hears of each tool that an upper layer hides. */
 export function layered(layers: readonly (readonly Entry[])[], shadowed?: (entry: Entry) => void): Toolset {
+  const byName = new Map<string, Entry>()
   const byKey = new Map<string, Entry>()
   const all: Entry[] = []
   for (const layer of layers.toReversed()) {
     const seen = layer.filter((entry) => {
-      const hidden = byKey.has(entry.name) || byKey.has(entry.id)
+      const hidden = byName.has(entry.name) || byName.has(entry.id)
       if (hidden) shadowed?.(entry)
       return !hidden
     })
-    for (const entry of seen) for (const key of [entry.name, entry.id, ...entry.keys]) byKey.set(key, entry)
+    for (const entry of seen) byName.set(entry.name, entry).set(entry.id, entry)
+    // An id comes before a name: a tool may have the name that another one had.
+    for (const entry of layer) if (!byKey.has(entry.keys[0])) byKey.set(entry.keys[0], entry)
+    for (const entry of layer) for (const key of entry.keys) if (!byKey.has(key)) byKey.set(key, entry)
     all.push(...seen)
   }
   const entries = all.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const open = entries.filter(({ internal }) => !internal)
   return {
-    find: (name) => byKey.get(name),
-    get: (name) => byKey.get(name)?.tool,
+    find: (name) => byName.get(name),
+    recorded: (key) => byKey.get(key),
+    get: (name) => byName.get(name)?.tool,
     entries,
     offered: open.map(({ name }) => name),
     get tools() {

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
 import { postgresStore } from 'pawl/postgres'
 import pg from 'pg'
 import { type Server, startServer } from './server.ts'
@@ -33,8 +33,8 @@ const greet = tool({
   execute: ({ name }, ctx) => ctx.step('greet', () => `Hello ${name as string}`),
 })
 
-async function start(store: string = url()): Promise<Runtime> {
-  const runtime = await createRuntime({ store, keys, tools: [greet], lease: '2s' })
+async function start(store: string = url(), tools: readonly Tool[] = [greet]): Promise<Runtime> {
+  const runtime = await createRuntime({ store, keys, tools, lease: '2s' })
   open.push(runtime)
   return runtime
 }
@@ -101,5 +101,26 @@ test('FEED-1: a listener whose connection is cut connects again, and misses noth
   } finally {
     await admin.end()
     await Promise.all([store.close(), other.close()])
+  }
+})
+
+test('WAIT-1 DUR-5: deadlines and sleeps need not be whole milliseconds', async () => {
+  const input = { type: 'object' } as const
+  const ask = tool({ name: 'ask', description: 'Asks', input, onCrash: 'rerun', execute: (_, ctx) => ctx.later({ deadline: 1000 / 3 }) })
+  const nap = tool({ name: 'nap', description: 'Naps', input, onCrash: 'rerun', execute: (_, ctx) => ctx.sleep(10 / 3) })
+  const runtime = await start(url(), [ask, nap])
+  const outcomes = await runtime.session('fractions').run([
+    { id: 'a', name: 'nap', deadline: Date.now() + 100_000 / 3 },
+    { id: 'b', name: 'ask' },
+  ])
+  expect(outcomes).toMatchObject([{ status: 'success' }, { failure: { code: 'wait_timeout' } }])
+})
+
+test('DUR-11: principals are kept to the letter', async () => {
+  const runtime = await start()
+  for (const [index, principal] of ['a\0b\\0', '\\', 'x'.repeat(100_000)].entries()) {
+    const session = runtime.session('who', { principal })
+    expect(await session.run([{ id: `${index}`, name: 'greet', input: { name: 'Ada' } }])).toMatchObject([{ status: 'success' }])
+    expect(await session.calls.get(`${index}`)).toMatchObject({ principal })
   }
 })

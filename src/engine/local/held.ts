@@ -2,6 +2,7 @@
 // refused, or the lease may have been lost, the execution stops counting.
 
 import { PawlError } from '../../kernel/errors.ts'
+import type { OutcomeStatus } from '../../kernel/outcome.ts'
 import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../journal/call-state.ts'
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
 import { accountedFor } from '../../journal/times.ts'
@@ -11,6 +12,13 @@ import type { Host } from './host.ts'
 
 const none: never[] = []
 const rides = { ride: true }
+const unwritable = 'The store cannot hold what was to be recorded.'
+
+/**
+ * `lost`: another holder or an earlier end was there first, and nothing was written. `unwritable`: the store works and cannot hold this; the
+ * call is still ours.
+ */
+export type Ended = 'written' | 'lost' | 'unwritable'
 
 export class HeldCall {
   readonly request: CallRecord
@@ -116,6 +124,25 @@ export class HeldCall {
     return attachments ? { attachments } : {}
   }
 
+  /** The last write of a call. */
+  settle(at: number, status: OutcomeStatus, text: string, heard: (how: Ended) => void): void {
+    const before = this.progress
+    const { args, terms, attempt, startedAt, wait } = before
+    this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
+    const change = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
+    this.letsGo('under way')
+    this.host.store.write(change, (answer) => {
+      if ('failed' in answer && answer.alone) {
+        this.progress = before
+        this.letsGo('not yet')
+        return heard('unwritable')
+      }
+      const written = this.judge(answer)
+      this.letsGo('settled') // or somebody else's, or unknown: in no case ours to give back
+      heard(written ? 'written' : 'lost')
+    })
+  }
+
   check(): void {
     if (this.stopped && 'over' in this.stopped) throw this.stopped.over
   }
@@ -125,6 +152,8 @@ export class HeldCall {
     this.check()
     return new Promise((resolve, reject) => {
       this.host.store.write(change, (answer) => {
+        // The store works and the call is ours: what was to be recorded is at fault, and whoever gave it.
+        if ('failed' in answer && answer.alone) return reject(new PawlError('value_invalid', unwritable, { cause: answer.failed }))
         this.judge(answer)
         if ('failed' in answer) reject(lostStore(answer.failed))
         else if (this.stopped && 'over' in this.stopped) reject(this.stopped.over)

@@ -20,7 +20,7 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
-import { cancelKey, HeldCall } from './held.ts'
+import { cancelKey, type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Waiting } from './waiting.ts'
 
@@ -253,21 +253,12 @@ export class LocalInvocation implements Invocation {
     return this.held.attachments?.find((each) => each.id === id) ?? (await this.#host.store.attachment(tenant, id))
   }
 
-  /** Ends the call. Hears false if another holder or an earlier end was there first: then nothing was written. */
-  settle(status: Outcome['status'], text: string, heard: (written: boolean) => void): void {
-    const { held } = this
-    held.check()
+  /** Ends the call, and hears how that went. */
+  settle(status: Outcome['status'], text: string, heard: (how: Ended) => void): void {
+    this.held.check()
     const at = this.#host.clock.now()
     if (this.#waiting !== null && this.#waiting.ms > 0) this.#account(at)
-    const { args, terms, attempt, startedAt, wait } = held.progress
-    held.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
-    const change = held.moved(held.event('call.settled', at, { status, attempts: attempt }), true)
-    held.letsGo('under way')
-    this.#host.store.write(change, (answer) => {
-      const written = held.judge(answer)
-      held.letsGo('settled') // or somebody else's, or unknown: in no case ours to give back
-      heard(written)
-    })
+    this.held.settle(at, status, text, heard)
   }
 
   /** Parks the call on an open wait and lets go of it, unless the wait is answered already or the call is no longer ours. */

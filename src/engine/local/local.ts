@@ -207,14 +207,15 @@ export class LocalEngine implements Engine {
     )
   }
 
-  #driven(live: Live, invocation: LocalInvocation, given: Driven): void {
+  #driven(live: Live, invocation: LocalInvocation, given: Driven, second = false): void {
     const driven = unlessCancelled(given, invocation.stopped)
     if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
     const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
-      invocation.settle(status, text, (written) => {
+      invocation.settle(status, text, (how) => {
         const { request, attempt, held } = invocation
-        if (written) this.#ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
+        if (how === 'written') this.#ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
+        else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
         else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
       })
     } catch (error) {
@@ -232,10 +233,15 @@ export class LocalEngine implements Engine {
   }
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
-  #threw(live: Live, invocation: LocalInvocation, error: unknown): void {
+  #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
-    this.#host.logger.error('The pipeline threw', { call: invocation.request.uid, error })
-    this.#driven(live, invocation, { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) })
+    this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
+    this.#driven(
+      live,
+      invocation,
+      { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) },
+      second,
+    )
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */

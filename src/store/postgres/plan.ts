@@ -11,6 +11,9 @@ import type { CallProgress, CallRecord } from '../../journal/call-state.ts'
 import type { Change, Guard, Written } from '../store.ts'
 import { digest, nameIn, placeOf } from './rows.ts'
 
+/** About what is sent at once: a text of JavaScript and a message of PostgreSQL have their ends. */
+const mostBytes = 32 * 1024 * 1024
+
 type Needs = readonly number[]
 type Row = Record<string, unknown>
 
@@ -66,7 +69,8 @@ class Planner implements Plan {
   readonly #settled = new Set<string>()
   readonly #ends: End[] = []
   #n = 0
-  /** What the last change did depends on more than can be told here: the next one needs to see it. */
+  #bytes = 0
+  /** Enough for one statement; or what the last change did depends on more than can be told here, and the next one needs to see it. */
   full = false
 
   get taken(): number {
@@ -94,10 +98,14 @@ class Planner implements Plan {
       this.#answers.push({ id: nameIn(id), resolution, needs })
       this.#answered.add(id)
     }
+    this.#bytes += (change.updateCall?.progress.outcome ?? '').length
+    for (const s of change.steps ?? []) this.#bytes += s.value?.length ?? 0
     for (const a of change.attachments ?? []) {
+      this.#bytes += a.data.byteLength * 1.4
       const names = { tenant: nameIn(a.tenant), id: nameIn(a.id), mediaType: nameIn(a.mediaType), name: nameIn(a.name) }
       this.#files.push({ ...names, needs, place: digest(a.tenant, a.id), data: Buffer.from(a.data).toString('base64') })
     }
+    if (this.#bytes > mostBytes) this.full = true
     for (const e of change.events) {
       const { tenant, session, call, type, at } = e
       const names = { tenant: nameIn(tenant), session: nameIn(session), call: nameIn(call) }

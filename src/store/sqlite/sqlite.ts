@@ -188,8 +188,11 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
 /** The path in a file: URL, for a hint. */
 const pathIn = (url: string): string => url.replace(/^file:(\/\/(?=\/))?/i, '').replace(/[?#].*$/, '')
 
-/** A constraint, a mismatch, a value too big: this change is at fault, not the file. */
-const isOwnFault = (error: unknown): boolean => [18, 19, 20, 25].includes(((error as { errcode?: number }).errcode ?? 1) & 0xff)
+/** A constraint, a mismatch, a value too big, one that cannot be bound at all: this change is at fault, not the file. */
+function isOwnFault(error: unknown): boolean {
+  const { errcode = 1, code = '' } = error as { errcode?: number; code?: string }
+  return [18, 19, 20, 25].includes(errcode & 0xff) || code.startsWith('ERR_INVALID_ARG') || code === 'ERR_OUT_OF_RANGE'
+}
 
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
   let db: DatabaseSync | undefined
