@@ -13,6 +13,7 @@ import type { Prepared, Tool } from '../tool/tool.ts'
 import { type Accepted, FromRecord, none } from './accepted.ts'
 import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge } from './arguments.ts'
 import { ask, askInContext, type Asking, contained, endOf, Unanswered } from './asked.ts'
+import { notStarted } from './attempt.ts'
 import { finish } from './finish.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
 import { settleThrown } from './settle.ts'
@@ -38,6 +39,8 @@ async function askedAbout(asking: Asking, input: Json): Promise<Accepted | ToSet
   if ('settle' in hooked) return hooked
   const checked = await validated(asking, hooked.input)
   if ('settle' in checked) return loopBound(checked, asking)
+  // What was told to stop while hooks were asked prepares nothing.
+  if (invocation.stopped) return notStarted(invocation.stopped)
   const prepared = await prepare(asking, checked.wire)
   if ('settle' in prepared) return prepared
   const final = prepared.input === undefined ? checked : await validated(asking, prepared.input)

@@ -48,6 +48,7 @@ export class Alarms {
       row.alarms.delete(alarm)
       alarm.ring()
     }
-    this.#rows.delete(ms)
+    // Whoever rang may have emptied this row and begun another.
+    if (this.#rows.get(ms) === row && row.alarms.size === 0) this.#rows.delete(ms)
   }
 }

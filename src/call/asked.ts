@@ -116,8 +116,10 @@ function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort
     }
     alarms.push(clock.timer(ms, () => stop(name)))
     const lateAt = tooLateAt(invocation.request.createdAt, invocation.options, tool.clocks)
-    if (lateAt !== undefined) alarms.push(clock.timer(Math.max(0, lateAt - clock.now()), () => stop('total')))
-    alarms.push(invocation.onStop(stop))
+    // What had stopped the call before has been dealt with: who is asked about its end, or what became of it, is still heard.
+    if (lateAt !== undefined && lateAt > clock.now()) alarms.push(clock.timer(lateAt - clock.now(), () => stop('total')))
+    const before = invocation.stopped
+    alarms.push(invocation.onStop((why) => (why === before && 'cancel' in why ? undefined : stop(why))))
     if (over) end()
     Promise.resolve(work).then(
       (value) => end() && resolve(value),

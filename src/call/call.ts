@@ -37,13 +37,13 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
     const accepted = accepting instanceof Promise ? await accepting : accepting
     if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
     if (invocation.landed) return (end = await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }))
+    const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
+    const decided = deciding instanceof Promise ? await deciding : deciding
+    if (decided) return (end = decided)
     // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
     const permitting = invocation.stopped ? null : permit(asking, accepted.args)
     const refused = permitting instanceof Promise ? await permitting : permitting
     if (refused) return (end = refused)
-    const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
-    const decided = deciding instanceof Promise ? await deciding : deciding
-    if (decided) return (end = decided)
     const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
     // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
     let givenUp = false

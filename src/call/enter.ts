@@ -62,6 +62,9 @@ class Waiting implements Entry {
   get position(): CallPosition {
     return this.invocation.request.position
   }
+  get admitted(): boolean {
+    return this.invocation.attempt > 0
+  }
   get above(): readonly string[] {
     const { root, above } = this.invocation.options
     return root === undefined ? none : above === undefined ? [root] : [root, ...above]

@@ -53,7 +53,14 @@ export class Family {
   together(): Promise<void> | null {
     if (!this.#paused) return this.#coming
     this.#paused = false
-    this.#coming = this.pace.resume().finally(() => (this.#coming = null))
+    this.#coming = this.pace
+      .resume()
+      .catch((error: unknown) => {
+        // It is still away: whoever comes next tries again, and the body itself hears of it in the end.
+        this.#paused = true
+        throw error
+      })
+      .finally(() => (this.#coming = null))
     return this.#coming
   }
 
@@ -66,6 +73,7 @@ export class Family {
 
 export class Families {
   readonly #families = new Map<string, Family>()
+  readonly #away = new Set<string>()
 
   of(parent: string, pace: Pace): Family {
     let family = this.#families.get(parent)
@@ -78,11 +86,25 @@ export class Families {
     if (family.none && this.#families.get(parent) === family) this.#families.delete(parent)
   }
 
+  /** A call under another that waits for the outside: its parent may come to it only later, after a crash or a retry. */
+  isAway(uid: string): boolean {
+    return this.#away.has(uid)
+  }
+
+  /** Its pipeline is through. */
+  gone(uid: string): void {
+    if (this.#away.size > 0) this.#away.delete(uid)
+  }
+
   left({ uid, above }: Guest): void {
+    if (above.length === 0) return
+    this.#away.add(uid)
     this.#families.get(above.at(-1) ?? '')?.left(uid)
   }
 
   back({ uid, above }: Guest): Promise<void> | null {
+    if (above.length === 0) return null
+    this.#away.delete(uid)
     return this.#families.get(above.at(-1) ?? '')?.back(uid) ?? null
   }
 }

@@ -32,6 +32,7 @@ function ask(queue: Queue, name: Name, about: { tenant?: string; session?: strin
     position: { tenant, session, batch: 'b', id: uid, occurrence: 0 },
     tool: tools.get(name) as Entry['tool'],
     key,
+    admitted: false,
     above,
     onStop(hear) {
       listening++

@@ -101,6 +101,7 @@ export class Queue {
    * the next one must not start before. Others let go at once, and the next one's start shares a sync with their end.
    */
   through(position: CallPosition, slot: Slot | null, outcome: Outcome | null): void {
+    if (slot) this.families.gone(slot.uid)
     const place = this.place(position)
     if (place?.returned) {
       place.returned = false
@@ -179,8 +180,8 @@ export class Queue {
     for (const gate of slot.gates) gate.used(1)
     const lacks = tryAll(slot, -1)
     if (lacks === -1) return null
-    // Overload is for newcomers: who comes back was admitted long ago.
-    if (slot.back || this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, lacks)
+    // Overload is for newcomers: who comes back, from the outside, for another try or after a crash, was admitted long ago.
+    if (slot.back || slot.entry.admitted || this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, lacks)
     this.#forget(slot)
     return 'overloaded'
   }

@@ -16,6 +16,8 @@ export interface Entry {
   readonly key: string | null
   /** The calls it runs under, the outermost first. */
   readonly above: readonly string[]
+  /** Its body had begun before. */
+  readonly admitted: boolean
   /** Tells it when it is no longer wanted, for as long as it waits. */
   onStop(stop: () => void): () => void
 }

@@ -113,7 +113,14 @@ export interface CallTerms {
   /** Its prepare has had its say. One that came later has none in this call. */
   readonly prepared?: true
   /** Where the time went before what runs now; times.ts. */
-  readonly spent?: { readonly queuedMs: number; readonly runningMs: number; readonly waitingMs: number; readonly until: number }
+  readonly spent?: {
+    readonly queuedMs: number
+    readonly runningMs: number
+    readonly waitingMs: number
+    readonly until: number
+    /** How many attempts are in it. */
+    readonly attempts?: number
+  }
 }
 
 /** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */

@@ -20,7 +20,12 @@ export const noTimes: CallTimes = { queuedMs: 0, runningMs: 0, waitingMs: 0 }
 type Spent = NonNullable<CallTerms['spent']>
 
 /** Terms that hold the time up to `at`, when the attempt ends that runs now; `waited` is what of it was spent in waits. */
-export function accountedFor(createdAt: number, call: Pick<CallProgress, 'startedAt' | 'terms'>, at: number, waited: number): string {
+export function accountedFor(
+  createdAt: number,
+  call: Pick<CallProgress, 'startedAt' | 'terms' | 'attempt'>,
+  at: number,
+  waited: number,
+): string {
   const { until, queuedMs, runningMs, waitingMs } = spentOf(call.terms) ?? { ...noTimes, until: createdAt }
   const started = Math.max(until, call.startedAt ?? at)
   const terms = JSON.parse(call.terms ?? '{}') as CallTerms
@@ -29,19 +34,20 @@ export function accountedFor(createdAt: number, call: Pick<CallProgress, 'starte
     runningMs: runningMs + Math.max(0, at - started - waited),
     waitingMs: waitingMs + waited,
     until: at,
+    attempts: call.attempt,
   }
   return JSON.stringify({ ...terms, spent: next })
 }
 
 /** Of a settled call. Most had one attempt and no wait: theirs is read off their instants. */
-export function timesOf(createdAt: number, { startedAt, settledAt, wait, terms }: CallProgress): CallTimes {
+export function timesOf(createdAt: number, { startedAt, settledAt, wait, terms, attempt }: CallProgress): CallTimes {
   const spent = spentOf(terms)
   const { queuedMs, runningMs, waitingMs } = spent ?? noTimes
   const until = spent?.until ?? createdAt
   const end = Math.max(until, settledAt ?? until)
   if (wait !== null) return { queuedMs, runningMs, waitingMs: waitingMs + (end - until) }
   // It settled before the body began, or between two attempts.
-  const started = startedAt === null || startedAt < until ? end : startedAt
+  const started = startedAt === null || startedAt < until || attempt === spent?.attempts ? end : startedAt
   return { queuedMs: queuedMs + (started - until), runningMs: runningMs + Math.max(0, end - started), waitingMs }
 }
 

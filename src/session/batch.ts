@@ -2,7 +2,7 @@
 // order, and hands each outcome to whoever gathers them (gather.ts). Cancelling, stopping at a failure and nested calls all end here.
 
 import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
-import type { Pace } from '../call/family.ts'
+import type { Family, Pace } from '../call/family.ts'
 import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Place as Turn } from '../call/line.ts'
@@ -37,6 +37,8 @@ export class Batches {
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
   readonly #starting = new Set<{ readonly position: CallPosition; cancel: Why | null }>()
+  /** Runs whose calls are being started right now. */
+  readonly #beginning = new Set<{ readonly place: Place; readonly batch: Batch }>()
 
   constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; mayAbort: boolean }) {
     this.#engine = host.engine
@@ -73,7 +75,10 @@ export class Batches {
     const batch = new Batch(how, calls, asks, turns, { engine: this.#engine(), longestReason: this.#sizes.event, over })
     // One that cannot be known (the store or the runtime is gone) rejects the batch at once:
     // its siblings may be parked for days. They go on, and the same batch asked again finds them.
+    const beginning = { place, batch }
+    this.#beginning.add(beginning)
     for (const [order, asked] of asks.entries()) this.#start(asked, order, batch)
+    this.#beginning.delete(beginning)
     return batch
   }
 
@@ -99,8 +104,9 @@ export class Batches {
     try {
       const returning = family?.together()
       if (returning) await returning
+      const under = { tenant: position.tenant, session: position.session, principal }
       family?.began(calls.length)
-      const outcomes = await this.run({ tenant: position.tenant, session: position.session, principal }, calls, {
+      const batch = this.#startUnder(family, under, calls, {
         tools: this.#standing.of(parent.request),
         batch: nestedBatch(position, name),
         onFailure: 'continue',
@@ -109,6 +115,7 @@ export class Batches {
         ...(root === undefined ? {} : { above: [...above, uid] }),
         ...(family ? { family } : {}),
       })
+      const outcomes = await batch.outcomes
       await family?.together()
       return outcomes
     } finally {
@@ -117,14 +124,27 @@ export class Batches {
     }
   }
 
+  /** Calls that are refused as a whole are no longer expected. */
+  #startUnder(family: Family | null, place: Place, calls: readonly CallAsk[], how: How): Batch {
+    try {
+      return this.start(place, calls, how)
+    } catch (error) {
+      family?.began(-calls.length)
+      throw error
+    }
+  }
+
   async cancel(of: { tenant: string; session: string }, why: Why): Promise<number> {
     const brief = cut(why, this.#sizes.event)
     const isMine = (place: CallPosition): boolean => place.tenant === of.tenant && place.session === of.session
     const coming = [...this.#starting].filter(({ position }) => isMine(position))
     for (const each of coming) each.cancel ??= brief
+    // A body that begins at once may say so in its first line, before its run is through.
+    const begun = [...this.#beginning].filter(({ place }) => place.tenant === of.tenant && place.session === of.session)
+    for (const { batch } of begun) batch.stop(brief)
     const mine = [...this.#open].filter(([, place]) => isMine(place))
     const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, brief)))
-    return stopped.filter(Boolean).length + coming.length
+    return stopped.filter(Boolean).length + coming.length + begun.length
   }
 
   /** Calls that come back after a crash stand in line again, in their order, before any of them goes on. */
@@ -195,7 +215,7 @@ export class Batches {
     const { uid, settled } = started
     this.#open.set(uid, asked.position)
     batch.joined(uid)
-    if (started.parked) batch.how.family?.left(uid)
+    if (started.parked || this.#queue.families.isAway(uid)) batch.how.family?.left(uid)
     const over = (): void => {
       this.#open.delete(uid)
       batch.left(uid)

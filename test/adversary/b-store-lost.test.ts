@@ -132,7 +132,7 @@ test('CALL-2: the store does not answer while a late worker checks its lease: th
 })
 
 describe('opening and closing', () => {
-  test('DUR-3: a runtime that failed to open does not keep the calls it claimed', async () => {
+  test('DUR-3: a runtime whose first read of a call fails takes it up when the store answers', async () => {
     const { clock, store } = freshMemory()
     const t = tool({
       name: 't',
@@ -161,7 +161,6 @@ describe('opening and closing', () => {
         },
       },
     }
-    await expect(createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })).rejects.toThrow()
     const two = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
     expect(await after(two.session('s').run([{ id: '1', name: 't' }]), clock)).toMatchObject({ value: [{ status: 'success' }] })
   })

@@ -1,4 +1,4 @@
-// Adversary: what a tool gives to ctx.attachments.create besides the bytes (CALL-2, CALL-11, DUR-8, DUR-11).
+// Adversary: what a tool gives to ctx.attachments.create besides the bytes (CALL-2, CALL-11, DUR-11).
 
 import { tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
@@ -49,7 +49,7 @@ onEachStore('adversary: names of attachments', (bench) => {
   })
 
   // Why: a settle that can never be written is taken for a lost store; the call is given back, claimed and run again, for ever.
-  test('DUR-8: a body whose end can never be recorded is not run again without end', async () => {
+  test('CALL-2: a body whose end can never be recorded is not run again without end', async () => {
     const clock = manualClock()
     const ran = { times: 1 }
     const runtime = await bench.open([filing({ first: 'a' }, ran)], { clock })

@@ -50,13 +50,14 @@ export class Answers {
     if (!call) return false
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const at = this.#clock.now()
+    const text = encodeResolution(resolution)
     const resolved = eventOf(subject, 'wait.resolved', at, { wait: wait.id, by: kindOf(resolution) })
     const committed = await this.#store.commit({
       guards: [{ kind: 'open', wait: wait.id }],
-      resolveWait: { id: wait.id, resolution: encodeResolution(resolution) },
+      resolveWait: { id: wait.id, resolution: text },
       events: cancel ? [eventOf(subject, 'call.cancelling', at, cancel), resolved] : [resolved],
     })
-    if (committed.ok) this.#waiters.deliver(wait.id, await this.given(wait.id))
+    if (committed.ok) this.#waiters.deliver(wait.id, decodeResolution(text))
     return committed.ok
   }
 }

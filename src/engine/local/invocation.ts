@@ -7,6 +7,7 @@ import { PawlError } from '../../kernel/errors.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
 import {
   type CallOptions,
+  type CallProgress,
   type CallRecord,
   type CallTerms,
   checkMove,
@@ -49,6 +50,8 @@ export class LocalInvocation implements Invocation {
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
+  /** What it was before its body was to begin, until it does. */
+  #before: CallProgress | null = null
 
   constructor(host: Host, record: CallRecord, known: Known) {
     this.#host = host
@@ -119,16 +122,20 @@ export class LocalInvocation implements Invocation {
     if (held.progress.state === 'running') this.#account(at)
     const { args, terms, wait, outcome, settledAt } = held.progress
     const attempt = held.progress.attempt + 1
+    this.#before = held.progress
     held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt })
     const change = held.moved(held.event('call.started', at, { attempt }))
     if (how.durable) return this.#beginOnceHeld(held.write(change), body)
     held.ride(change)
-    return held.surelyHeld() ? body() : this.#beginOnceHeld(held.verifyHeld(), body)
+    if (!held.surelyHeld()) return this.#beginOnceHeld(held.verifyHeld(), body)
+    this.#before = null
+    return body()
   }
 
   async #beginOnceHeld<T>(ready: Promise<void>, body: () => T): Promise<Awaited<T>> {
     await ready
     while (!this.held.surelyHeld()) await this.held.verifyHeld()
+    this.#before = null
     return await body()
   }
 
@@ -289,6 +296,8 @@ export class LocalInvocation implements Invocation {
     // It may just be settling or parking: what that wrote must not be written over.
     if (this.held.letGo === 'under way') await this.held.lettingGo()
     if (this.held.letGo !== 'not yet') return
+    // Its start was being written and its body has not begun: then nothing is uncertain about it.
+    if (this.#before) this.held.progress = this.#before
     await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
   }
 

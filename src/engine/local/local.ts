@@ -6,7 +6,7 @@ import type { Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode, encode } from '../../kernel/value.ts'
-import type { CallRecord, Resolution } from '../../journal/call-state.ts'
+import type { CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
 import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
 import type { Hint, Store } from '../../store/store.ts'
@@ -139,10 +139,11 @@ export class LocalEngine implements Engine {
   #open(asked: Asked): Live | Promise<Live> {
     const found = this.#host.store.callAt(asked.position)
     const go = (record: CallRecord | undefined): Live => {
-      const live = record ? this.#watch(record) : this.#begin(asked)
-      if (record && this.#sweeper.isOrphan(record.uid)) this.look()
+      if (!record) return this.#begin(asked)
+      const live = this.#watch(record)
+      if (this.#sweeper.isOrphan(record.uid)) this.look()
       // A settled call is answered from its record; only open ones stay in memory.
-      if (record?.state === 'settled') this.#live.delete(asked.position)
+      if (record.state === 'settled') this.#live.delete(asked.position)
       else this.#live.set(asked.position, live)
       return live
     }
@@ -165,6 +166,8 @@ export class LocalEngine implements Engine {
     const { ids, clock, lease } = this.#host
     const record = newRecord(asked, ids.next(), lease.worker, clock.now())
     const live = this.#newLive(record)
+    // Its body may begin at once: whoever asks for the same call in its first line must find it.
+    this.#live.set(asked.position, live)
     const invocation = new LocalInvocation(this.#host, record, { options: asked.options })
     invocation.insert()
     this.#run(live, invocation)
@@ -311,7 +314,15 @@ export class LocalEngine implements Engine {
     const { store } = this.#host
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
     if (!this.#live.get(record.position)) this.#live.set(record.position, live)
-    const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
+    let known: [StepRecord[], WaitRecord[]]
+    try {
+      known = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
+    } catch (error) {
+      // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
+      this.#sweeper.orphaned(record.uid)
+      return this.#failedToLook(error)
+    }
+    const [steps, waits] = known
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
     this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
