@@ -94,7 +94,7 @@ export class Batches {
     const stop = new AbortController()
     const aborted = (): void => {
       const { stopped } = parent
-      if (!stopped) stop.abort(new Cancel('The call above it was stopped', null))
+      if (!stopped) stop.abort(new Cancel(takenDown, null))
       // An execution that no longer counts is taken up again, and finds what it called as far as that has come.
       else if ('cancel' in stopped) stop.abort(new Cancel(stopped.cancel, stopped.by))
     }
@@ -105,17 +105,29 @@ export class Batches {
       const returning = family?.together()
       if (returning) await returning
       const under = { tenant: position.tenant, session: position.session, principal }
-      family?.began(calls.length)
-      const batch = this.#startUnder(family, under, calls, {
-        tools: this.#standing.of(parent.request),
-        batch: nestedBatch(position, name),
-        onFailure: 'continue',
-        signal: stop.signal,
-        root: root ?? uid,
-        ...(root === undefined ? {} : { above: [...above, uid] }),
-        ...(family ? { family } : {}),
-      })
-      const outcomes = await batch.outcomes
+      const run = (some: readonly CallAsk[], named: string): Promise<CallOutcome[]> => {
+        family?.began(some.length)
+        return this.#startUnder(family, under, some, {
+          tools: this.#standing.of(parent.request),
+          batch: nestedBatch(position, named),
+          onFailure: 'continue',
+          signal: stop.signal,
+          root: root ?? uid,
+          ...(root === undefined ? {} : { above: [...above, uid] }),
+          ...(family ? { family } : {}),
+        }).outcomes
+      }
+      const outcomes = await run(calls, name)
+      // What an earlier try of the body took down with it is no answer for this one: those are asked for anew.
+      for (let round = 1; round <= parent.retries && !signal.aborted; round++) {
+        const again = outcomes.flatMap((outcome, order) => (wasTakenDown(outcome) ? [order] : []))
+        if (again.length === 0) break
+        const fresh = await run(
+          again.map((order) => calls[order] as CallAsk),
+          `${name}@${round}`,
+        )
+        for (const [index, order] of again.entries()) outcomes[order] = fresh[index] as CallOutcome
+      }
       await family?.together()
       return outcomes
     } finally {
@@ -279,6 +291,11 @@ const stops = (outcome: Outcome, how: How): boolean =>
 type Ended = Pick<Settled, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
 
 const neverBegun = (outcome: Outcome): Ended => ({ attempts: 0, outcome, times: noTimes })
+
+/** Why a call ends whose parent's attempt was given up: on record, so that the next attempt knows. */
+const takenDown = 'The call above it was stopped'
+const wasTakenDown = (outcome: Outcome): boolean =>
+  outcome.status === 'cancelled' && (outcome.cancellation.message === takenDown || outcome.cancellation.message.startsWith(`${takenDown};`))
 
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',

@@ -116,3 +116,36 @@ test('TIME-2 SCHED-2: a ctx.run that was refused does not keep the clock of its 
   await runtime.close({ grace: 0 })
   expect(end).toMatchObject({ value: [{ status: 'success', value: ['batch_too_long', 'success'] }] })
 })
+
+// Wrong because: stopping the children of a timed-out attempt settles them as cancelled for ever; the next attempt gets that outcome, so no retry
+// of a body that calls tools can ever mend a timeout.
+test('TIME-4 TIME-1: a retry after a timeout is not answered with the cancel of the attempt before', async () => {
+  const clock = manualClock()
+  let hang = true
+  const child = tool({
+    name: 'child',
+    description: 'Reads',
+    input: empty,
+    hints: { readOnly: true },
+    execute: (_, ctx) =>
+      hang ? new Promise<string>((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('x')))) : 'read',
+  })
+  const parent = tool({
+    name: 'parent',
+    description: 'Parent',
+    input: empty,
+    hints: { readOnly: true },
+    timeout: '1s',
+    retry: { attempts: 3, base: '10s' },
+    async execute(_, ctx) {
+      if (ctx.attempt > 1) hang = false
+      const end = await ctx.call(child, {})
+      if (end.status !== 'success') throw new Error(`the child was ${end.status}`)
+      return end.value
+    },
+  })
+  const runtime = await createRuntime({ store: 'memory:', tools: [parent, child], clock, logger: quiet })
+  const end = await after(runtime.session('s').run([{ id: 'a', name: 'parent' }]), clock)
+  await runtime.close({ grace: 0 })
+  expect(end).toMatchObject({ value: [{ status: 'success', value: 'read', attempts: 2 }] })
+})
