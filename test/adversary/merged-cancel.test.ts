@@ -152,3 +152,44 @@ test('TIME-3: a body that cancels its session in its first line stops its call a
   expect(count).toBeGreaterThan(0)
   expect(end).toMatchObject({ value: [{ status: 'cancelled' }, {}] })
 })
+
+// Wrong because: "Nested calls are cancelled with their parent", but a parent that was taken up after a crash and is cancelled before its body
+// has come to the call again leaves it parked, for days.
+test('TIME-3 SCHED-4: a parent cancelled after a crash takes the call it had made with it', async () => {
+  const clock = manualClock()
+  const store = memoryStore({ clock })
+  const child = tool({
+    name: 'child',
+    description: 'Asks somebody',
+    input: empty,
+    onCrash: 'rerun',
+    execute: (_, ctx) => ctx.later({ deadline: '7d' }),
+  })
+  let again = false
+  const parent = tool({
+    name: 'parent',
+    description: 'Parent',
+    input: empty,
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      if (again) await pass(clock, 30_000, ctx.signal) // its own work takes a while
+      return (await ctx.call(child, {})).status
+    },
+  })
+  const first = mortal(store)
+  const one = await createRuntime({ store: first.store, tools: [parent, child], clock, logger: quiet, keys, lease: '5s' })
+  void one.session('s').run([{ id: 'a', name: 'parent' }])
+  await clock.advance('1s')
+  first.die()
+  await clock.advance('10s')
+  again = true
+  const two = await createRuntime({ store, tools: [parent, child], clock, logger: quiet, keys, lease: '5s' })
+  const call = two.session('s').call(parent, {}, { id: 'a' })
+  await clock.advance('1s')
+  await call.cancel('no longer needed')
+  expect(await after(call.outcome, clock)).toMatchObject({ value: { status: 'cancelled' } })
+  await clock.advance('1m')
+  const open = (await two.session('s').calls.list()).filter(({ state }) => state !== 'settled').map(({ name, state }) => ({ name, state }))
+  await two.close({ grace: 0 })
+  expect(open).toEqual([])
+})

@@ -14,6 +14,7 @@ import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
 import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
 import { Answers } from './answers.ts'
+import { takeDown } from './children.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
 import { finished, Live, newRecord } from './live.ts'
@@ -217,6 +218,7 @@ export class LocalEngine implements Engine {
     try {
       invocation.settle(status, text, (how) => {
         const { request, attempt, held } = invocation
+        if (how === 'written' && status === 'cancelled') takeDown(invocation, this.#host, (uid, why) => this.cancel(uid, why))
         if (how === 'written') this.#ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
         else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))

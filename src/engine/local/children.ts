@@ -1,0 +1,39 @@
+// The calls that a body made before its worker died. A body that is taken up again finds them when it comes to them; one that ends before
+// because it is cancelled never does, and nobody else would ever stop them (TIME-3).
+
+import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
+import type { Store } from '../../store/store.ts'
+import type { Stop } from '../engine.ts'
+import type { Host } from './host.ts'
+
+const page = 200
+
+type Cancel = (uid: string, why: { reason: string; by: string | null }) => Promise<boolean>
+
+/** For a call that ended as cancelled. If its body had not begun before this worker took it up, it has made none. */
+export function takeDown(
+  { request, stopped }: { request: CallRecord; stopped: Stop | null },
+  { store, logger }: Host,
+  cancel: Cancel,
+): void {
+  if (request.attempt === 0) return
+  const why = stopped && 'cancel' in stopped ? { reason: stopped.cancel, by: stopped.by } : { reason: 'The call above it ended', by: null }
+  openUnder(store, request)
+    .then((uids) => Promise.all(uids.map((uid) => cancel(uid, why))))
+    .catch((error: unknown) => logger.warn('Calls under a cancelled one could not be cancelled', { call: request.uid, error }))
+}
+
+/** Open calls under this one. They were made after it, so what came before is not read. */
+async function openUnder(store: Store, { uid, position }: CallRecord): Promise<string[]> {
+  const found: string[] = []
+  for (let after = uid; ;) {
+    const calls = await store.callsOf(position, { after, limit: page })
+    for (const { uid: child, state, options } of calls) {
+      if (state === 'settled' || options === null) continue
+      const { root, above = [] } = JSON.parse(options) as CallOptions
+      if (root === uid || above.includes(uid)) found.push(child)
+    }
+    if (calls.length < page) return found
+    after = (calls.at(-1) as CallRecord).uid
+  }
+}
