@@ -3,7 +3,7 @@
 // answers at once sets no timer.
 
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { isThenable, type Soon } from '../kernel/soon.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
 import { graceMs, notStarted } from './attempt.ts'
@@ -128,7 +128,3 @@ function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort
     )
   })
 }
-
-/** Looking at what was given may throw: then that is what it did. */
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof (value as { then?: unknown }).then === 'function'

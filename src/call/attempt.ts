@@ -5,7 +5,7 @@ import type { Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
 import { fits } from '../kernel/sizes.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { isThenable, type Soon } from '../kernel/soon.ts'
 import { encode, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
@@ -164,10 +164,6 @@ class Attempt implements Pace {
     this.#slot.close()
   }
 }
-
-/** Looking at what a body returned may throw: then that is what the body did. */
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof (value as { then?: unknown }).then === 'function'
 
 function settled(ended: Ended, invocation: Invocation, host: CallHost): Driven {
   try {

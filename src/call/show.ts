@@ -5,7 +5,7 @@
 // read_output, which would lead around the hook to what it took out.
 
 import type { Outcome } from '../kernel/outcome.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { isThenable, type Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, encode, isAttachment } from '../kernel/value.ts'
 import type { Logger } from '../tool/context.ts'
@@ -90,9 +90,6 @@ async function changed(hook: Hook, { about, call, outcome, parts }: Shown, { clo
 }
 
 const late = Symbol('late')
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 const areParts = (said: unknown): said is Parts => Array.isArray(said) && said.every(isPart)
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { Invocation, Wait } from '../engine/engine.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { isName, longestName } from '../kernel/id.ts'
 import { abortsTurn } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
@@ -49,9 +50,6 @@ class LaterHandle<T> {
     throw new PawlError('value_invalid', 'A later cannot be part of a value: return it alone, or await its value.')
   }
 }
-
-const longestName = 512
-const isName = (text: string): boolean => text.length <= longestName && text.isWellFormed() && !text.includes('\0')
 
 type Verb = 'key' | 'step' | 'sleep' | 'later' | 'now' | 'random' | 'uuid' | 'run' | 'call' | 'progress' | 'output' | 'log' | 'attachments'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
@@ -109,7 +107,7 @@ export function verbsOf(context: Around): Verbs {
     const withInput = typeof rest[0] !== 'function'
     const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
     if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
-    if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(stepId.slice(0, 60))}.`)
+    if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(stepId).slice(0, 60))}.`)
     leaf('step')
     if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
     used.add(stepId)
@@ -129,7 +127,7 @@ export function verbsOf(context: Around): Verbs {
   const later = async <T>(options: LaterOptions = {}): Promise<Later<T>> => {
     const name = options.name ?? defaultWaitName
     if (name.trim() === '') throw new PawlError('wait_name_empty')
-    if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
+    if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(String(name).slice(0, 60))}.`)
     leaf('later')
     entry()
     warnIfStop('later')
@@ -238,7 +236,7 @@ function attachmentsOf(invocation: Invocation, leaf: (what: string) => void, siz
         ['mediaType', mediaType],
         ['name', name ?? 'none'],
       ] as const) {
-        if (typeof text !== 'string' || text === '' || !isName(text))
+        if (!isName(text))
           throw new PawlError('value_invalid', `The ${what} of an attachment must be a text of 1 to ${longestName} characters.`)
       }
       const within = typeof data === 'string' ? fits(data, sizes.attachment) : data.byteLength <= sizes.attachment

@@ -11,3 +11,9 @@ export function frame(...parts: readonly (string | number)[]): string {
   for (const part of parts) framed += `${String(part).length}:${part},`
   return framed
 }
+
+export const longestName = 512
+
+/** Names of ours are kept in indexes and in several databases: not too long, and nothing they cannot hold. */
+export const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= longestName && value.isWellFormed() && !value.includes('\0')

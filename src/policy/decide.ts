@@ -6,6 +6,7 @@
 //
 // No clock and no store here: a function that never answers is for the caller to time out.
 
+import { isThenable } from '../kernel/soon.ts'
 import { recorded } from '../kernel/value.ts'
 import {
   type Effect,
@@ -178,9 +179,6 @@ function hear(
     return failed(error)
   }
 }
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 /** A tool's approval may also be 'always', 'never', or whether approval is needed. Everything else unknown throws: it denies. */
 function readVerdict(answer: unknown, by: Voter['by']): { effect: Effect; reason?: string; quorum?: number } | undefined {

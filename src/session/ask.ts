@@ -6,7 +6,7 @@ import type { CallPosition } from '../journal/call-state.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { frame } from '../kernel/id.ts'
+import { frame, longestName } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import { type Clocks, clocksOf } from '../tool/terms.ts'
@@ -56,12 +56,6 @@ export type OpenCall =
     }
   /** On its way: queued, or in its body. */
   | { readonly status: 'running'; readonly callId: string; readonly name: string }
-
-export const longestName = 512
-
-/** Names of ours are kept in indexes and in several databases: not too long, and nothing they cannot hold. */
-export const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= longestName && value.isWellFormed() && !value.includes('\0')
 
 const fields: readonly (keyof CallAsk)[] = ['id', 'name', 'input', 'meta', 'timeout', 'deadline', 'idempotencyKey']
 const known: ReadonlySet<string> = new Set(fields)

@@ -1,6 +1,7 @@
 // TOOL-8: tools in the shapes of others, and back. Out: what a provider or an MCP client is shown. In: a definition someone else wrote
 // becomes a tool(). Pure; names sorted and keys in the schema's own order, so that the same tools give the same bytes and prompts cache.
 
+import { isName } from '../kernel/id.ts'
 import { createHash } from 'node:crypto'
 import type { Attachment, AttachmentRef, Json } from '../kernel/value.ts'
 import type { ToolContext } from './context.ts'
@@ -176,14 +177,10 @@ interface SafeAsk {
   readonly meta?: { [key: string]: Json }
 }
 
-const longestName = 512
-const usable = (text: unknown): text is string =>
-  typeof text === 'string' && text !== '' && text.length <= longestName && text.isWellFormed() && !text.includes('\0')
-
 /** CALL-2: a batch refuses as a whole an id or a name it cannot record, and one odd call must not cost the others their results. */
 export function safeAsk(id: unknown, name: unknown, input: unknown, index: number): SafeAsk {
-  const asked = { name: usable(name) ? name : '(no usable name)', input }
-  if (usable(id)) return { id, ...asked }
+  const asked = { name: isName(name) ? name : '(no usable name)', input }
+  if (isName(id)) return { id, ...asked }
   if (typeof id !== 'string' || id === '') return { id: `call_${index}`, ...asked }
   // Some gateways pack a model's reasoning into ids: thousands of characters that have to come back with the result.
   return { id: `id_${createHash('sha256').update(id).digest('base64url')}`, ...asked, meta: { providerId: id } }

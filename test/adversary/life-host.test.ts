@@ -93,85 +93,6 @@ onEachStore('adversary: the host', (bench) => {
     stop.abort()
     expect(await after(run, clock)).not.toBe('hangs')
   })
-
-  test('CALL-4: a validator that answers with a thenable is waited for', async () => {
-    const schema = {
-      '~standard': {
-        version: 1,
-        vendor: 'own',
-        // oxlint-disable-next-line unicorn/no-thenable
-        validate: () => ({ then: (resolve: (r: unknown) => void) => resolve({ issues: [{ message: 'never valid' }] }) }),
-        jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) },
-      },
-    }
-    const seen: unknown[] = []
-    const odd = tool({ name: 'odd', description: 'Odd', input: schema as never, execute: (input) => void seen.push(input) })
-    const runtime = await bench.open([odd])
-    const [end] = await runtime.session('s').run([{ id: 'a', name: 'odd', input: { x: 1 } }])
-    expect([end?.status, seen]).toEqual(['failure', []])
-  })
-
-  test('CALL-10: output that is cut says so', async () => {
-    const clock = manualClock()
-    const loud = tool({
-      name: 'loud',
-      description: 'Loud',
-      input: empty,
-      execute: (_, ctx) => {
-        ctx.output('x'.repeat(262_144))
-        ctx.output('the end, with the error in it')
-      },
-    })
-    const runtime = await bench.open([loud], { clock })
-    const s = runtime.session('s')
-    let text = ''
-    const stop = new AbortController()
-    const reading = (async () => {
-      for await (const event of s.events({ live: true, signal: stop.signal })) if (event.live) text += (event.body as { text: string }).text
-    })()
-    await clock.advance(0)
-    await s.run([{ id: 'a', name: 'loud' }])
-    await clock.advance('1s')
-    stop.abort()
-    await reading
-    expect(text.slice(262_144)).toContain('cut')
-  })
-
-  test('TIME-1: a clock of a call that does not exist, and a timeout of zero, are refused', async () => {
-    const plain = tool({ name: 'plain', description: 'Plain', input: empty, execute: () => 1 })
-    const runtime = await bench.open([plain])
-    const s = runtime.session('s')
-    const codes: unknown[] = []
-    for (const timeout of [{ attmpt: '1s' } as never, 0, { total: 0 }]) {
-      const end = await s.run([{ id: `a${codes.length}`, name: 'plain', timeout }]).catch((error: { code?: string }) => error.code)
-      codes.push(typeof end === 'string' ? 'refused' : 'accepted')
-    }
-    expect(codes).toEqual(['refused', 'refused', 'refused'])
-  })
-
-  test('CALL-6 SCHED-4: nested calls of two parents never meet, whatever their batches and ids are called', async () => {
-    const echo = tool({ name: 'echo', description: 'Echo', input: z.object({ of: z.string() }), execute: ({ of }) => of })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls echo',
-      input: z.object({ of: z.string() }),
-      execute: async ({ of }, ctx) => await ctx.call(echo, { of }),
-    })
-    const runtime = await bench.open([echo, parent])
-    const s = runtime.session('s')
-    const [one] = await s.run([{ id: 'b/c', name: 'parent', input: { of: 'one' } }], { batch: 'a' })
-    const [two] = await s.run([{ id: 'c', name: 'parent', input: { of: 'two' } }], { batch: 'a/b' })
-    expect([one, two]).toMatchObject([{ value: { value: 'one' } }, { value: { value: 'two' } }])
-  })
-
-  test('CALL-6: an idempotency key never meets a batch and an id', async () => {
-    const echo = tool({ name: 'echo', description: 'Echo', input: z.object({ of: z.string() }), execute: ({ of }) => of })
-    const runtime = await bench.open([echo])
-    const s = runtime.session('s')
-    const [one] = await s.run([{ id: 'x', name: 'echo', input: { of: 'one' } }], { batch: 'idempotency key' })
-    const [two] = await s.run([{ id: 'y', name: 'echo', input: { of: 'two' }, idempotencyKey: 'x' }], { batch: 'b' })
-    expect([one, two]).toMatchObject([{ value: 'one' }, { value: 'two' }])
-  })
 })
 
 describe.each(['memory', 'sqlite'] as const)('adversary: recovery on %s', (kind) => {
@@ -196,31 +117,6 @@ describe.each(['memory', 'sqlite'] as const)('adversary: recovery on %s', (kind)
     }
   }
 
-  test('TOOL-7 CALL-1: what reconcile finds is checked like every other output', async () => {
-    const w = await two()
-    const make = (reconcile?: () => unknown) =>
-      tool({
-        name: 'pay',
-        description: 'Pays',
-        input: empty,
-        output: z.object({ id: z.string() }),
-        execute: never,
-        ...(reconcile ? { reconcile: reconcile as never } : {}),
-      })
-    const one = await w.first([make()])
-    void one.runtime
-      .session('s')
-      .run([{ id: 'a', name: 'pay' }])
-      .catch(() => {})
-    await w.clock.advance(0)
-    one.die()
-    await w.clock.advance('10s')
-    const runtime = await w.second([make(() => ({ value: { wrong: true } }))])
-    const end = await after(runtime.session('s').run([{ id: 'a', name: 'pay' }]), w.clock)
-    await runtime.close({ grace: 0 })
-    expect(end).toMatchObject({ value: [{ status: 'failure', failure: { code: 'invalid_output' } }] })
-  })
-
   test('TIME-1 TIME-3 DUR-3: a reconcile that never answers does not outlive a cancel', async () => {
     const w = await two()
     const make = (reconcile?: () => unknown) =>
@@ -241,35 +137,5 @@ describe.each(['memory', 'sqlite'] as const)('adversary: recovery on %s', (kind)
     const end = await after(run, w.clock)
     await runtime.close({ grace: 0 })
     expect(end).toMatchObject({ value: [{ callId: 'a', status: 'unknown' }] })
-  })
-
-  test('CALL-1 CALL-7: an answer that came while the tool got a new version is not lost', async () => {
-    const w = await two()
-    let key = ''
-    const make = (version: string) =>
-      tool({
-        name: 'sign',
-        description: 'Signs',
-        input: empty,
-        version,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => {
-          const later = await ctx.later<string>({ deadline: '1d' })
-          key = later.key
-          return later
-        },
-      })
-    const one = await w.first([make('1')])
-    void one.runtime
-      .session('s')
-      .run([{ id: 'a', name: 'sign' }])
-      .catch(() => {})
-    await w.clock.advance('1s')
-    await one.runtime.close({ grace: 0 })
-    const runtime = await w.second([make('2')])
-    await runtime.resolve(key, { value: 'signed' })
-    const end = await after(runtime.session('s').run([{ id: 'a', name: 'sign' }]), w.clock)
-    await runtime.close({ grace: 0 })
-    expect(end).toMatchObject({ value: [{ status: 'success', value: 'signed' }] })
   })
 })
