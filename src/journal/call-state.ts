@@ -93,10 +93,15 @@ export interface CallProgress {
   /** The settled outcome, recorded form. */
   readonly outcome: string | null
   readonly settledAt: number | null
+  /** How many workers have died over its body since it last got anywhere; counted by whoever claims it (DUR-8). */
+  readonly deaths: number
+  /** What went wrong inside, for operators alone, sealed; null if nothing did (VAL-4). */
+  readonly trouble: string | null
 }
 
-export function progressOf({ state, args, terms, attempt, startedAt, wait, outcome, settledAt }: CallProgress): CallProgress {
-  return { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
+export function progressOf(of: CallProgress): CallProgress {
+  const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = of
+  return { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble }
 }
 
 export interface CallRecord extends CallRequest, CallProgress {
@@ -153,6 +158,8 @@ export interface WaitRecord {
   readonly keyHash: string
   readonly deadline: number
   readonly createdAt: number
+  /** WaitTerms as JSON; null if nothing was said. */
+  readonly terms: string | null
   /** Recorded form of the Resolution; null while open. Written once. */
   readonly resolution: string | null
 }

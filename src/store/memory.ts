@@ -164,6 +164,7 @@ export function memoryStore(options: { clock: Clock }): Store {
         const { state } = row.progress
         if (state === 'settled' || state === 'parked' || row.owner === worker || alive(row.owner)) continue
         if (!tools.includes(row.inserted.tool)) continue
+        if (state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
         row.owner = worker
         row.fence++
         claimed.push(recordOf(row) as CallRecord)

@@ -103,8 +103,8 @@ export interface Store {
   renew(worker: string, leaseMs: number): Soon<void>
   /**
    * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
-   * this owner and the next fence, durably. Two workers never get the same call, and none gets its own again,
-   * not even when its lease has run out: it is at work on it.
+   * this owner and the next fence, durably, and a running one whose worker died one more of its deaths. Two workers never get the same
+   * call, and none gets its own again, not even when its lease has run out: it is at work on it.
    */
   claim(worker: string, tools: readonly string[], limit: number): Soon<CallRecord[]>
   /** Ends the worker's lease: what it still owns may be claimed at once. */

@@ -127,8 +127,8 @@ export class HeldCall {
   /** The last write of a call. */
   settle(at: number, status: OutcomeStatus, text: string, heard: (how: Ended) => void): void {
     const before = this.progress
-    const { args, terms, attempt, startedAt, wait } = before
-    this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at })
+    const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
+    this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at, deaths, trouble })
     const change = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
     this.letsGo('under way')
     this.host.store.write(change, (answer) => {

@@ -103,8 +103,8 @@ export class LocalInvocation implements Invocation {
 
   accept(args: string, terms: string): string {
     const { held } = this
-    const { state, attempt, startedAt, wait, outcome, settledAt } = held.progress
-    held.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
+    const { state, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = held.progress
+    held.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble }
     return args
   }
 
@@ -120,10 +120,10 @@ export class LocalInvocation implements Invocation {
     held.check()
     const at = this.#host.clock.now()
     if (held.progress.state === 'running') this.#account(at)
-    const { args, terms, wait, outcome, settledAt } = held.progress
+    const { args, terms, wait, outcome, settledAt, deaths, trouble } = held.progress
     const attempt = held.progress.attempt + 1
     this.#before = held.progress
-    held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt })
+    held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths, trouble })
     const change = held.moved(held.event('call.started', at, { attempt }))
     if (how.durable) return this.#beginOnceHeld(held.write(change), body)
     held.ride(change)
@@ -183,7 +183,7 @@ export class LocalInvocation implements Invocation {
     const salt = newSalt()
     const keyHash = hashKey(this.#keyOf(spec.name, salt))
     const own = { id: ids.next(), call: this.request.uid, name: spec.name, salt, keyHash }
-    const record: WaitRecord = { ...own, deadline: createdAt + spec.deadlineMs, createdAt, resolution: null }
+    const record: WaitRecord = { ...own, deadline: createdAt + spec.deadlineMs, createdAt, terms: null, resolution: null }
     // Known before it is durable, so that two callers of one name get one wait.
     this.#waits ??= new Map()
     this.#waits.set(spec.name, record)

@@ -90,6 +90,8 @@ export function newRecord({ position, principal, tool, input, hash, options }: A
     wait: null,
     outcome: null,
     settledAt: null,
+    deaths: 0,
+    trouble: null,
     fence: 1,
     owner,
   }

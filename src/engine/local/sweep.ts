@@ -1,7 +1,7 @@
 // Looking for work: calls that want a worker and have none, because theirs died, gave them back, or was woken by an answer. And calls
 // that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
 
-import type { CallRecord } from '../../journal/call-state.ts'
+import { type CallRecord, progressOf } from '../../journal/call-state.ts'
 import type { Host } from './host.ts'
 
 const page = 64
@@ -66,9 +66,8 @@ export class Sweeper {
     for (const uid of this.#orphans) {
       const record = await store.call(uid)
       if (record && record.state !== 'settled' && record.owner === lease.worker && !this.#drives(uid)) {
-        const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence } = record
-        const progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
-        await store.commit({ guards: [{ kind: 'holds', call: uid, fence }], updateCall: { uid, progress, release: true }, events: [] })
+        const guard = { kind: 'holds', call: uid, fence: record.fence } as const
+        await store.commit({ guards: [guard], updateCall: { uid, progress: progressOf(record), release: true }, events: [] })
       }
       this.#orphans.delete(uid)
     }

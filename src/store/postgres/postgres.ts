@@ -60,7 +60,7 @@ export async function postgresStore({
   const send = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
-      text: 'SELECT * FROM write_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
       values: [...plan.values, channel, self],
     })
     const { bad, raised } = done[0] as { bad: number[]; raised: number }
@@ -154,7 +154,7 @@ export async function postgresStore({
         )
         const uids = open.rows.map(({ uid }: { uid: string }) => uid)
         const claimed = await client.query(
-          `UPDATE calls SET owner = $1, fence = fence + 1 WHERE uid = ANY($2) AND ${claimable} RETURNING *`,
+          `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL)::integer WHERE uid = ANY($2) AND ${claimable} RETURNING *`,
           [nameIn(worker), uids],
         )
         await client.query('COMMIT')

@@ -53,7 +53,7 @@ const tables = `
  * rows, and has judged what the changes of one group mean to each other.
  */
 const writeGroup = `
-  CREATE FUNCTION write_group(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
+  CREATE FUNCTION write_group_2(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
     channel text, writer text) RETURNS TABLE (bad integer[], raised bigint) LANGUAGE plpgsql
     -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
@@ -74,23 +74,25 @@ const writeGroup = `
     END IF;
     IF newcalls IS NOT NULL THEN
       INSERT INTO calls SELECT uid, decode(place, 'hex'), decode(scope, 'hex'), tenant, session, batch, id, occurrence, principal, tool,
-          input, hash, options, "createdAt", state, args, terms, attempt, "startedAt", wait, outcome, "settledAt", fence, owner
+          input, hash, options, "createdAt", state, args, terms, attempt, "startedAt", wait, outcome, "settledAt", fence, owner, deaths, trouble
         FROM json_to_recordset(newcalls) AS c(needs integer[], uid text, place text, scope text, tenant text, session text, batch text,
           id text, occurrence integer, principal text, tool text, input text, hash text, options text, "createdAt" bigint, state text,
-          args text, terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, fence bigint, owner text)
+          args text, terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, fence bigint, owner text,
+          deaths integer, trouble text)
         WHERE NOT needs && bad;
     END IF;
     IF newwaits IS NOT NULL THEN
-      INSERT INTO waits SELECT id, call, name, salt, "keyHash", deadline, "createdAt", resolution
+      INSERT INTO waits SELECT id, call, name, salt, "keyHash", deadline, "createdAt", resolution, terms
         FROM json_to_recordset(newwaits) AS w(needs integer[], id text, call text, name text, salt text, "keyHash" text, deadline bigint,
-          "createdAt" bigint, resolution text) WHERE NOT needs && bad;
+          "createdAt" bigint, resolution text, terms text) WHERE NOT needs && bad;
     END IF;
     IF moves IS NOT NULL THEN
       -- Of several moves of one call the last that holds is what remains; let go of once is let go of.
       UPDATE calls SET state = m.state, args = m.args, terms = m.terms, attempt = m.attempt, "startedAt" = m."startedAt", wait = m.wait,
-          outcome = m.outcome, "settledAt" = m."settledAt", owner = CASE WHEN m.released THEN NULL ELSE owner END
-        FROM (SELECT DISTINCT ON (uid) *, bool_or(release) OVER (PARTITION BY uid) AS released FROM json_to_recordset(moves) AS x(n integer, needs integer[], uid text, state text, args text,
-          terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, release boolean)
+          outcome = m.outcome, "settledAt" = m."settledAt", deaths = m.deaths, trouble = m.trouble, owner = CASE WHEN m.released THEN NULL ELSE owner END
+        FROM (SELECT DISTINCT ON (uid) *, bool_or(release) OVER (PARTITION BY uid) AS released
+          FROM json_to_recordset(moves) AS x(n integer, needs integer[], uid text, state text, args text, terms text, attempt integer,
+            "startedAt" bigint, wait text, outcome text, "settledAt" bigint, deaths integer, trouble text, release boolean)
           WHERE NOT needs && bad ORDER BY uid, n DESC) AS m WHERE calls.uid = m.uid;
     END IF;
     IF newsteps IS NOT NULL THEN
@@ -125,8 +127,17 @@ const writeGroup = `
   END $$;
 `
 
-/** One entry per schema version; a database at version n runs those from n on. Never edited once released. */
-const migrations: readonly string[] = [writeGroup]
+const second = `
+  ALTER TABLE calls ADD COLUMN deaths integer NOT NULL DEFAULT 0, ADD COLUMN trouble text;
+  ALTER TABLE waits ADD COLUMN terms text;
+`
+
+/**
+ * One entry per schema version; a database at version n runs those from n on. Columns are only added, at the end and with defaults, and
+ * the function of each version has a name of its own: processes of the version before go on while a fleet is replaced. The function of
+ * the first version is made nowhere any more.
+ */
+const migrations: readonly string[] = ['', second + writeGroup]
 
 /** Makes the schema, or brings it up to date: all or nothing. Two processes may try at once: the second waits, and finds the work done. */
 export async function migrate(client: ClientBase, schema: string): Promise<void> {

@@ -40,16 +40,17 @@ export class GroupWriter {
     this.#open = db.prepare('SELECT 1 FROM waits WHERE id = ? AND resolution IS NULL')
     this.#insertCall = db.prepare(
       `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, createdAt,
-         state, args, terms, attempt, startedAt, wait, outcome, settledAt, fence, owner)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble, fence, owner)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant, session, batch, id, occurrence) DO NOTHING`,
     )
     this.#updateCall = db.prepare(
-      'UPDATE calls SET state = ?, args = ?, terms = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ?, owner = iif(?, NULL, owner) WHERE uid = ?',
+      `UPDATE calls SET state = ?, args = ?, terms = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ?, deaths = ?,
+         trouble = ?, owner = iif(?, NULL, owner) WHERE uid = ?`,
     )
     this.#putStep = db.prepare('INSERT OR REPLACE INTO steps (call, key, state, input, value, round, at) VALUES (?, ?, ?, ?, ?, ?, ?)')
     this.#insertWait = db.prepare(
-      'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, terms, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#resolveWait = db.prepare('UPDATE waits SET resolution = ? WHERE id = ?')
     this.#queueParked = db.prepare(
@@ -86,11 +87,12 @@ export class GroupWriter {
     if (call && !this.#insert(call)) return { ok: false, refused: { kind: 'absent', position: call.position } }
     if (change.updateCall && !covered) {
       const { uid, progress: p, release } = change.updateCall
-      this.#updateCall.run(p.state, p.args, p.terms, p.attempt, p.startedAt, p.wait, p.outcome, p.settledAt, release ? 1 : 0, uid)
+      const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = p
+      this.#updateCall.run(state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble, release ? 1 : 0, uid)
     }
     for (const s of change.steps ?? []) this.#putStep.run(s.call, s.key, s.state, s.input, s.value, s.round, s.at)
     for (const w of change.insertWaits ?? []) {
-      this.#insertWait.run(w.id, w.call, w.name, w.salt, w.keyHash, w.deadline, w.createdAt, w.resolution)
+      this.#insertWait.run(w.id, w.call, w.name, w.salt, w.keyHash, w.deadline, w.createdAt, w.terms, w.resolution)
     }
     if (change.resolveWait) {
       this.#resolveWait.run(change.resolveWait.resolution, change.resolveWait.id)
@@ -126,6 +128,8 @@ export class GroupWriter {
         call.wait,
         call.outcome,
         call.settledAt,
+        call.deaths,
+        call.trouble,
         call.fence,
         call.owner,
       ).changes === 1

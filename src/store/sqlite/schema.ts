@@ -87,6 +87,11 @@ const migrations: readonly string[] = [
   );
   CREATE UNIQUE INDEX events_session ON events (tenant, session, seq);
   `,
+  `
+  ALTER TABLE calls ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE calls ADD COLUMN trouble TEXT;
+  ALTER TABLE waits ADD COLUMN terms TEXT;
+  `,
 ]
 
 export function migrate(db: DatabaseSync, file: string): void {

@@ -97,7 +97,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     workers: db.prepare('SELECT id FROM workers WHERE id <> ?'),
     // Both lists go in as JSON, so that the statement is prepared once whatever their length.
     claim: db.prepare(
-      `UPDATE calls SET fence = fence + 1, owner = ?1 WHERE uid IN (
+      `UPDATE calls SET fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL), owner = ?1 WHERE uid IN (
          SELECT uid FROM calls WHERE state IN ('received', 'queued', 'running')
            AND (owner IS NULL OR owner <> ?1 AND owner NOT IN (SELECT id FROM workers WHERE issued <= ?2 AND until > ?2))
            AND tool IN (SELECT value FROM json_each(?3))

@@ -217,7 +217,18 @@ export const commitCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       const call = r.callRecord('c1', { owner: 'w', fence: 3, principal: 'p', state: 'running', args: '[1]', attempt: 2, startedAt: 7 })
       await r.insert(store, call, r.callRecord('other'))
-      const next = { state: 'queued', args: null, terms: '{}', attempt: 4, startedAt: null, wait: 'x', outcome: '1', settledAt: 8 } as const
+      const next = {
+        state: 'queued',
+        args: null,
+        terms: '{}',
+        attempt: 4,
+        startedAt: null,
+        wait: 'x',
+        outcome: '1',
+        settledAt: 8,
+        deaths: 2,
+        trouble: 't',
+      } as const
       r.accepted(await store.commit(r.change({ guards: [], updateCall: { uid: call.uid, progress: next } })))
       assert.deepEqual(await store.call(call.uid), { ...call, ...next })
       r.accepted(await store.commit(r.change({ updateCall: { uid: call.uid, progress: r.progressOf(call), release: true } })))

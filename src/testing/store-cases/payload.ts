@@ -122,6 +122,8 @@ export const payloadCases: readonly StoreCase[] = [
         outcome: '',
         startedAt: 0,
         settledAt: 0,
+        deaths: 0,
+        trouble: null,
         wait: '',
         owner: '',
       })

@@ -39,6 +39,8 @@ export function callRecord(uid: string, over: Partial<CallRecord> = {}): CallRec
     wait: null,
     outcome: null,
     settledAt: null,
+    deaths: 0,
+    trouble: null,
     fence: 1,
     owner: null,
     ...over,
@@ -46,8 +48,8 @@ export function callRecord(uid: string, over: Partial<CallRecord> = {}): CallRec
 }
 
 export function progressOf(call: CallRecord, over: Partial<CallProgress> = {}): CallProgress {
-  const { state, args, terms, attempt, startedAt, wait, outcome, settledAt } = call
-  return { state, args, terms, attempt, startedAt, wait, outcome, settledAt, ...over }
+  const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = call
+  return { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble, ...over }
 }
 
 export const settled = (call: CallRecord, outcome = '{"status":"success","value":null}'): CallProgress =>
@@ -72,6 +74,7 @@ export const waitRecord = (id: string, call: string, over: Partial<WaitRecord> =
   keyHash: `key of ${id}`,
   deadline: longAgo + 60_000,
   createdAt: longAgo,
+  terms: null,
   resolution: null,
   ...over,
 })
