@@ -47,6 +47,8 @@ export interface RuntimeOptions {
   readonly lease?: Duration
   /** The host's secret, 32 bytes or more. SQLite keeps one in a private file if none is given. */
   readonly keys?: { readonly secret: Uint8Array | string }
+  /** A call over which so many workers have died is not run again (default 3). */
+  readonly poisonAfter?: number
   /** How many calls run at once and how many may wait; rates. */
   readonly limits?: Limits
   /** How large arguments, results, steps, events, attachments, batches and journals may be. */
@@ -86,6 +88,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const logger = neverThrowing(options.logger ?? consoleLogger)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
+  const { poisonAfter = 3 } = options
+  if (!Number.isInteger(poisonAfter) || poisonAfter < 1) {
+    throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
+  }
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
   const registry = new Registry(options.tools ?? [], { clock, logger, contain })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
@@ -122,6 +128,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       policies,
       usage,
       sizes,
+      poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
@@ -178,6 +185,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'commit',
   'lease',
   'keys',
+  'poisonAfter',
   'limits',
   'sizes',
   'policy',

@@ -182,7 +182,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `One writer: leases with fencing tokens per acquisition; every write by a holder is checked in the same transaction; a zombie that wakes changes nothing and starts nothing. Leases use the store's clock (SQLite: monotonic time of the machine). Renewal survives a busy event loop for a few leases, not for ever; a lost lease stops the work it can no longer protect.`,
   },
   'DUR-8': {
-    state: 'not yet',
+    state: { missing: 'tasks (there are none yet)' },
     says: `Poison: recovered attempts are counted when claimed; after 3 worker deaths (configurable) a call or task stops as failed \`poisoned\` with its evidence.`,
   },
   'DUR-9': {

@@ -25,7 +25,7 @@ export function accept(asking: Asking): Soon<Accepted | ToSettle> {
   if (invocation.args !== null) return recordedOnes(asking, invocation.args)
   const read = readable(asking)
   if ('settle' in read) return loopBound(read, asking)
-  if (tool.prepare || hasBefore(asking) || invocation.recorded(prepareKey)) return askedAbout(asking, read.input)
+  if (tool.prepare || hasBefore(asking) || invocation.recorded(prepareKey)) return invocation.atRisk(() => askedAbout(asking, read.input))
   const checked = validated(asking, read.input)
   const finished = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
     'settle' in final ? loopBound(final, asking) : recorded(invocation, tool, final)

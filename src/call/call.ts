@@ -11,7 +11,7 @@ import { finish } from './finish.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
 import { permit } from './permit.ts'
-import { afterInterruption } from './recover.ts'
+import { afterInterruption, poisoned } from './recover.ts'
 import { resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
 import type { Slot } from './slot.ts'
@@ -33,6 +33,8 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
     if ('settle' in found) return (end = found)
     const { tool } = found
     const asking = { invocation, tool, host }
+    const poison = poisoned(asking) // too many workers died over it
+    if (poison) return (end = poison)
     const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
     const accepted = accepting instanceof Promise ? await accepting : accepting
     if ('settle' in accepted) return (end = bounded(accepted, invocation, host))

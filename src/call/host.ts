@@ -26,6 +26,8 @@ export interface CallHost {
   readonly policies: readonly Policy[]
   readonly usage: SessionUsage
   readonly sizes: Sizes
+  /** Over so many workers' deaths a call is not run again. */
+  readonly poisonAfter: number
   /** Runs other tools under a call. */
   nested(
     parent: Invocation,

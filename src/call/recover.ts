@@ -1,13 +1,13 @@
 // What to do with a call whose worker died over its body (DUR-3): decided from the recorded state and the live definition.
 
-import type { ToSettle } from '../engine/engine.ts'
+import type { Invocation, ToSettle } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
-import { fail, type Failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
+import { fail, type Failure, failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import { encode, type Json } from '../kernel/value.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { type OnCrash, onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
-import type { Finding } from '../tool/tool.ts'
+import type { Finding, Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
 import { askInContext, type Asking, Unanswered } from './asked.ts'
 import { finish } from './finish.ts'
@@ -22,14 +22,32 @@ export function moveAfter(interrupted: Interruption | null, onCrash: OnCrash, ca
   return canReconcile ? 'reconcile' : 'unknown'
 }
 
+/** What rests is given more patience: a worker that died meanwhile need not have died of it. */
+const patienceAtRest = 10
+
+/** DUR-8: over this call too many workers have died. Null while it may be tried again. */
+export function poisoned({ invocation, host, tool }: Asking): ToSettle | null {
+  const { deaths, interrupted, landed, attempt } = invocation
+  if (deaths < host.poisonAfter || landed) return null
+  if (deaths < host.poisonAfter * patienceAtRest && invocation.resting) return null
+  const evidence = { deaths, attempt, startedAt: interrupted?.startedAt ?? null }
+  host.logger.error('A call is not run again: too many workers died over it', {
+    call: invocation.request.uid,
+    tool: tool.name,
+    ...evidence,
+  })
+  // Of one that must not run twice nobody knows what it did.
+  if (interrupted && onCrashNow(invocation, tool) === 'stop') return { settle: unknownOutcome(interrupted, deaths) }
+  const message = `${deaths} workers stopped while they ran this tool, so it is not run again. What it did until then is not undone. Tell an operator.`
+  return { settle: failure({ class: 'internal', code: 'poisoned', message, raw: evidence }) }
+}
+
 /** Null when the body is to run (first or again); else how the call ends without it. */
 export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSettle | null> {
   const { invocation, tool } = asking
   const { interrupted } = invocation
   if (!interrupted) return null
-  // The stricter of what the tool was and what it is wins (CALL-7).
-  const onCrash = invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool)
-  switch (moveAfter(interrupted, onCrash, tool.reconcile !== undefined)) {
+  switch (moveAfter(interrupted, onCrashNow(invocation, tool), tool.reconcile !== undefined)) {
     case 'start':
     case 'rerun':
       return null
@@ -39,6 +57,9 @@ export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSe
       return reconcile(asking, accepted, interrupted)
   }
 }
+
+/** The stricter of what the tool was and what it is wins (CALL-7). */
+const onCrashNow = (invocation: Invocation, tool: Tool): OnCrash => (invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool))
 
 async function reconcile(asking: Asking, accepted: Accepted, interrupted: Interruption): Promise<ToSettle | null> {
   const { invocation, tool, host } = asking
@@ -68,8 +89,8 @@ function declaredBy({ message, retry, ...options }: Partial<Failure> & { message
   return new ToolFailure({ ...failure, ...(retry === undefined ? {} : { retry }) })
 }
 
-function unknownOutcome({ attempt, startedAt }: Interruption): Outcome {
+function unknownOutcome({ attempt, startedAt }: Interruption, deaths?: number): Outcome {
   const message =
     'The worker stopped while this tool was running, so it is not known whether it took effect. It was not run again. Check before asking for it again.'
-  return { status: 'unknown', unknown: { message, startedAt, evidence: { attempt } } }
+  return { status: 'unknown', unknown: { message, startedAt, evidence: { attempt, ...(deaths && { deaths }) } } }
 }

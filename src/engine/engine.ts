@@ -58,6 +58,10 @@ export interface Invocation {
   readonly terms: CallTerms | null
   /** Set when an earlier worker died after it had begun the body. */
   readonly interrupted: Interruption | null
+  /** How many workers have died over it since it last got anywhere. */
+  readonly deaths: number
+  /** A wait of it is open, or a sleep not over: then the next worker to die may only have been there. */
+  readonly resting: boolean
   /** Set when a parked invocation has its answer: drive lands it instead of running the body. */
   readonly landed: Resolution | null
   /** How many executions of the body have begun. */
@@ -69,6 +73,8 @@ export interface Invocation {
   /** Hears of it, at once if it has happened. What it gives back stops listening. */
   onStop(listener: (why: Stop) => void): () => void
 
+  /** Runs what the host does before the body. Of a call that was claimed from another worker it counts as a death until it ends. */
+  atRisk<T>(run: () => Promise<T>): Promise<T>
   /** Records the accepted arguments and terms (CallTerms as JSON), once; gives back the recorded arguments, which the body sees. */
   accept(args: string, terms: string): Soon<string>
   /**

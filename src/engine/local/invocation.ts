@@ -21,6 +21,7 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
+import { atRisk, forgiven, isResting } from './deaths.ts'
 import { cancelKey, type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Waiting } from './waiting.ts'
@@ -80,6 +81,12 @@ export class LocalInvocation implements Invocation {
   get attempt(): number {
     return this.held.progress.attempt
   }
+  get deaths(): number {
+    return this.held.progress.deaths
+  }
+  get resting(): boolean {
+    return isResting(this.#steps?.values() ?? [], this.#waits?.values() ?? [], this.#host.clock.now())
+  }
   get stopped(): Stop | null {
     return this.held.stopped
   }
@@ -106,6 +113,10 @@ export class LocalInvocation implements Invocation {
     const { state, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = held.progress
     held.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble }
     return args
+  }
+
+  atRisk<T>(run: () => Promise<T>): Promise<T> {
+    return atRisk(this.held, run)
   }
 
   /** It waits for its turn or its next try, so that letting go of it interrupts nothing. A nested call belongs to the body above it. */
@@ -169,7 +180,8 @@ export class LocalInvocation implements Invocation {
     if (this.attempt !== attempt || held.letGo !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)
-    await held.write(held.held({ steps: [ended], events: [held.event(`step.${state}`, ended.at, { step: spec.key })] }))
+    const events = [held.event(`step.${state}`, ended.at, { step: spec.key })]
+    await held.write(held.held({ ...forgiven(held), steps: [ended], events }))
     this.#keep(ended)
     return end
   }

@@ -86,6 +86,9 @@ export class RestateInvocation implements Invocation {
   readonly request: CallRequest
   readonly interrupted: Interruption | null
   readonly landed: Resolution | null
+  /** Restate gives up by a retry policy of its own. */
+  readonly deaths = 0
+  readonly resting = false
   readonly signal: AbortSignal
   readonly #ctx: WorkflowSharedContext
   readonly #pump: Pump
@@ -112,6 +115,10 @@ export class RestateInvocation implements Invocation {
     const again = first.by !== me
     this.#attempt = given.begun + (again ? 1 : 0)
     this.interrupted = again ? { attempt: this.#attempt, startedAt: first.at } : given.interrupted
+  }
+
+  atRisk<T>(run: () => Promise<T>): Promise<T> {
+    return run()
   }
 
   /** The first entry of an attempt is a nonce. Whoever reads back another one than its own is not the first to execute it. */

@@ -148,6 +148,7 @@ const host = {
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   live: quiet,
+  poisonAfter: 3,
 }
 const services = [callWorkflow(host, Buffer.from(env('SPIKE_SECRET')))]
 createServer(createEndpointHandler({ services })).listen(Number(env('SPIKE_PORT')), '127.0.0.1', () => console.log('listening'))

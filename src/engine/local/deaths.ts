@@ -1,0 +1,38 @@
+// Workers that died over a call (DUR-8). The store counts them when it hands the call to the next one, so that a call which kills its
+// worker before anything can be written is counted too. A call that gets anywhere starts anew.
+
+import type { StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import type { Change } from '../../store/store.ts'
+import type { HeldCall } from './held.ts'
+
+const sleepKey = /^sleep:/
+
+/** A body sleeps or waits by the record: a worker that died then may only have been there. */
+export function isResting(steps: Iterable<StepRecord>, waits: Iterable<WaitRecord>, now: number): boolean {
+  for (const { key, value } of steps) if (sleepKey.test(key) && Number(value) > now) return true
+  for (const { resolution } of waits) if (resolution === null) return true
+  return false
+}
+
+/** With the end of a step: what died over the call before did not die of it. */
+export function forgiven(held: HeldCall): Pick<Change, 'updateCall'> {
+  if (held.progress.deaths === 0) return {}
+  held.progress = { ...held.progress, deaths: 0 }
+  return { updateCall: held.update() }
+}
+
+/** Before the body the record does not show who was at work on a call and who only waited in line. So a call that was claimed once says it. */
+export async function atRisk<T>(held: HeldCall, run: () => Promise<T>): Promise<T> {
+  if (held.request.fence === 1) return run()
+  const { deaths } = held.progress
+  const counted = (to: number): Change => {
+    held.progress = { ...held.progress, deaths: to }
+    return held.held({ updateCall: held.update(), events: [] })
+  }
+  await held.write(counted(deaths + 1))
+  try {
+    return await run()
+  } finally {
+    if (!held.stopped || 'cancel' in held.stopped) held.ride(counted(deaths))
+  }
+}
