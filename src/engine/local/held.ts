@@ -143,6 +143,22 @@ export class HeldCall {
     })
   }
 
+  /** Gives the call back as it stands, or as it stood, for whoever claims it next. */
+  async handBack(as: CallProgress | null): Promise<void> {
+    // It may just be settling or parking: what that wrote must not be written over.
+    if (this.letGo === 'under way') await this.lettingGo()
+    if (this.letGo !== 'not yet') return
+    if (as) this.progress = as
+    await this.host.store.commit(this.held({ updateCall: this.update(true), events: [] }))
+  }
+
+  /** Keeps what an attempt that was given up returned in the end; also when the call is settled. */
+  async late(step: StepRecord, attempt: number): Promise<void> {
+    const { uid, fence } = this.request
+    const event = this.event('call.late', step.at, { attempt, status: step.state === 'done' ? 'success' : 'failure' })
+    await this.host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
+  }
+
   check(): void {
     if (this.stopped && 'over' in this.stopped) throw this.stopped.over
   }

@@ -21,16 +21,16 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
-import { atRisk, forgiven, isResting } from './deaths.ts'
+import { atRisk, forgiven } from './deaths.ts'
 import { cancelKey, type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
+import { Known } from './known.ts'
 import { Waiting } from './waiting.ts'
 
 const noOptions: CallOptions = {}
-const retryKey = /^retry:\d+$/
 
 /** What is on record of a call that is taken up again; its options, where they are at hand. */
-interface Known {
+interface Read {
   readonly options?: CallOptions | null
   readonly steps?: readonly StepRecord[]
   readonly waits?: readonly WaitRecord[]
@@ -44,27 +44,22 @@ export class LocalInvocation implements Invocation {
   readonly landed: Resolution | null
   readonly held: HeldCall
   readonly #host: Host
-  /** By key and by name; most calls have none. */
-  #steps: Map<string, StepRecord> | null
-  #waits: Map<string, WaitRecord> | null
-  retries: number
+  readonly #known: Known
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
   /** What it was before its body was to begin, until it does. */
   #before: CallProgress | null = null
 
-  constructor(host: Host, record: CallRecord, known: Known) {
+  constructor(host: Host, record: CallRecord, read: Read) {
     this.#host = host
     this.request = record
     this.held = new HeldCall(host, record)
-    this.options = known.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
+    this.options = read.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
     this.interrupted = interruptionOf(record)
-    this.landed = known.landed ?? null
-    this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
-    this.#waits = known.waits ? new Map(known.waits.map((wait) => [wait.name, wait])) : null
-    this.retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
-    const cancel = this.#steps?.get(cancelKey)
+    this.landed = read.landed ?? null
+    this.#known = new Known(read)
+    const cancel = this.#known.step(cancelKey)
     if (cancel) this.held.cancelledBefore(cancel)
   }
 
@@ -81,11 +76,14 @@ export class LocalInvocation implements Invocation {
   get attempt(): number {
     return this.held.progress.attempt
   }
+  get retries(): number {
+    return this.#known.retries
+  }
   get deaths(): number {
     return this.held.progress.deaths
   }
   get resting(): boolean {
-    return isResting(this.#steps?.values() ?? [], this.#waits?.values() ?? [], this.#host.clock.now())
+    return this.#known.resting(this.#host.clock.now())
   }
   get stopped(): Stop | null {
     return this.held.stopped
@@ -151,14 +149,14 @@ export class LocalInvocation implements Invocation {
   }
 
   recorded(key: string): StepEnd | null {
-    const found = this.#steps?.get(key)
+    const found = this.#known.step(key)
     return found?.state === 'done' ? { done: found.value as string } : null
   }
 
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { held } = this
     const round = this.retries + 1
-    const found = this.#steps?.get(spec.key)
+    const found = this.#known.step(spec.key)
     if (found) {
       if (found.input !== spec.input) refuseOtherInput(spec.key, found.input, spec.input)
       if (found.state === 'done') return { done: found.value as string }
@@ -170,7 +168,7 @@ export class LocalInvocation implements Invocation {
     const { attempt } = this
     if (spec.once) {
       const started = this.#step(spec.key, 'started', null, round, spec.input)
-      this.#keep(started)
+      this.#known.keep(started)
       await held.write(held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }))
     }
     while (!held.surelyHeld()) await held.verifyHeld()
@@ -182,12 +180,12 @@ export class LocalInvocation implements Invocation {
     const ended = this.#step(spec.key, state, value, round, spec.input)
     const events = [held.event(`step.${state}`, ended.at, { step: spec.key })]
     await held.write(held.held({ ...forgiven(held), steps: [ended], events }))
-    this.#keep(ended)
+    this.#known.keep(ended)
     return end
   }
 
   async wait(spec: WaitSpec): Promise<Wait> {
-    const found = this.#waits?.get(spec.name)
+    const found = this.#known.wait(spec.name)
     if (found) return this.#shown(found)
     const { clock, ids, timers } = this.#host
     const { held } = this
@@ -197,8 +195,7 @@ export class LocalInvocation implements Invocation {
     const own = { id: ids.next(), call: this.request.uid, name: spec.name, salt, keyHash }
     const record: WaitRecord = { ...own, deadline: createdAt + spec.deadlineMs, createdAt, terms: null, resolution: null }
     // Known before it is durable, so that two callers of one name get one wait.
-    this.#waits ??= new Map()
-    this.#waits.set(spec.name, record)
+    this.#known.keepWait(record)
     const { id, name, deadline } = record
     await held.write(held.held({ insertWaits: [record], events: [held.event('wait.opened', createdAt, { wait: id, name, deadline })] }))
     timers.soon(deadline)
@@ -222,19 +219,19 @@ export class LocalInvocation implements Invocation {
     const { held } = this
     const at = this.#host.clock.now()
     const until = at + delayMs
-    this.retries++
+    this.#known.retries++
     this.#account(at)
     held.move({ ...held.progress, state: 'queued' })
     const step = this.#step(`retry:${this.retries}`, 'done', String(until), this.retries)
-    this.#keep(step)
+    this.#known.keep(step)
     const events = [held.event('call.queued', at, { attempt: held.progress.attempt, until, code })]
     await held.write(held.held({ updateCall: held.update(), steps: [step], events }))
     await this.delayed()
   }
 
   delayed(): Promise<void> | undefined {
-    const last = this.retries === 0 ? undefined : this.#steps?.get(`retry:${this.retries}`)
-    return last && !this.stopped ? this.#delay(Number(last.value)) : undefined
+    const until = this.#known.delayedUntil
+    return until !== null && !this.stopped ? this.#delay(until) : undefined
   }
 
   async #delay(until: number): Promise<void> {
@@ -251,11 +248,8 @@ export class LocalInvocation implements Invocation {
   }
 
   async late(attempt: number, end: StepEnd): Promise<void> {
-    const { uid, fence } = this.request
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
-    const step = this.#step(`late:${attempt}`, state, value, this.retries + 1)
-    const event = this.held.event('call.late', step.at, { attempt, status: state === 'done' ? 'success' : 'failure' })
-    await this.#host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
+    await this.held.late(this.#step(`late:${attempt}`, state, value, this.retries + 1), attempt)
   }
 
   derive(purpose: string): Uint8Array {
@@ -305,12 +299,8 @@ export class LocalInvocation implements Invocation {
 
   /** Gives the call back as it stands, for whoever claims it next. */
   async handBack(): Promise<void> {
-    // It may just be settling or parking: what that wrote must not be written over.
-    if (this.held.letGo === 'under way') await this.held.lettingGo()
-    if (this.held.letGo !== 'not yet') return
     // Its start was being written and its body has not begun: then nothing is uncertain about it.
-    if (this.#before) this.held.progress = this.#before
-    await this.#host.store.commit(this.held.held({ updateCall: this.held.update(true), events: [] }))
+    await this.held.handBack(this.#before)
   }
 
   async #instant(key: string, inMs: number): Promise<number> {
@@ -320,11 +310,6 @@ export class LocalInvocation implements Invocation {
 
   #step(key: string, state: StepRecord['state'], value: string | null, round: number, input: string | null = null): StepRecord {
     return { call: this.request.uid, key, state, input, value, round, at: this.#host.clock.now() }
-  }
-
-  #keep(step: StepRecord): void {
-    this.#steps ??= new Map()
-    this.#steps.set(step.key, step)
   }
 
   #keyOf(name: string, salt: string): string {

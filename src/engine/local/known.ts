@@ -1,0 +1,48 @@
+// The journal of a call as this worker knows it: what was read when the call was taken up, and what was added since. Most calls have none
+// of it, so the maps are made when there is something to keep.
+
+import type { StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import { isResting } from './deaths.ts'
+
+const retryKey = /^retry:\d+$/
+
+export class Known {
+  #steps: Map<string, StepRecord> | null
+  #waits: Map<string, WaitRecord> | null
+  /** How many attempts have ended in a failure that is tried again. */
+  retries: number
+
+  constructor(read: { steps?: readonly StepRecord[]; waits?: readonly WaitRecord[] }) {
+    this.#steps = read.steps ? new Map(read.steps.map((step) => [step.key, step])) : null
+    this.#waits = read.waits ? new Map(read.waits.map((wait) => [wait.name, wait])) : null
+    this.retries = read.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
+  }
+
+  step(key: string): StepRecord | undefined {
+    return this.#steps?.get(key)
+  }
+
+  keep(step: StepRecord): void {
+    this.#steps ??= new Map()
+    this.#steps.set(step.key, step)
+  }
+
+  wait(name: string): WaitRecord | undefined {
+    return this.#waits?.get(name)
+  }
+
+  keepWait(wait: WaitRecord): void {
+    this.#waits ??= new Map()
+    this.#waits.set(wait.name, wait)
+  }
+
+  /** The instant at which the next attempt may begin. */
+  get delayedUntil(): number | null {
+    const last = this.retries === 0 ? undefined : this.#steps?.get(`retry:${this.retries}`)
+    return last ? Number(last.value) : null
+  }
+
+  resting(now: number): boolean {
+    return isResting(this.#steps?.values() ?? [], this.#waits?.values() ?? [], now)
+  }
+}
