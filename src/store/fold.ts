@@ -28,7 +28,8 @@ export function fold(changes: readonly Change[]): Folded {
     if (uid === undefined || at === undefined) continue
     const record = insert.get(at) as CallRecord
     // Anything but a plain write of the holder ends the folding of its call: what follows must see the row as it is.
-    const plain = change.guards.length === 1 && guard?.kind === 'holds' && guard.call === uid && guard.fence === record.fence
+    const plain =
+      !change.take && change.guards.length === 1 && guard?.kind === 'holds' && guard.call === uid && guard.fence === record.fence
     if (!plain) {
       open.delete(uid)
       continue

@@ -8,6 +8,7 @@ import { type CallProgress, type CallRecord, progressOf, type StepRecord, type W
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { Places } from '../journal/places.ts'
 import { GroupCommit } from './group.ts'
+import { HeldPlaces } from './held-places.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from './store.ts'
 
 /** A call, and what moves about it apart: a write replaces a pointer. */
@@ -37,9 +38,21 @@ class Tables {
   readonly attachments = new Map<string, AttachmentRecord>()
   readonly events: { readonly event: NewEvent; readonly seq: number }[] = []
   readonly sequences = new Map<string, Map<string, number>>()
+  readonly places: HeldPlaces
+
+  constructor(places: HeldPlaces) {
+    this.places = places
+  }
 
   apply(change: Change): Committed {
     for (const guard of change.guards) if (!this.#holds(guard)) return { ok: false, refused: guard }
+    if (change.take) {
+      const name = this.places.full(change.take)
+      if (name !== null) return { ok: false, refused: { kind: 'room', name } }
+      this.places.take(change.take)
+    }
+    if (change.line) this.places.line(change.line)
+    if (change.give) this.places.give(change.give)
     if (change.insertCall) {
       const { insertCall: inserted } = change
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
@@ -103,21 +116,24 @@ class Tables {
         return this.calls.get(guard.call)?.fence === guard.fence
       case 'open':
         return this.open.has(guard.wait)
+      case 'room':
+        return true
     }
   }
 }
 
 export function memoryStore(options: { clock: Clock }): Store {
   const { clock } = options
-  const tables = new Tables()
-  const { calls, positions, unsettled, steps, waits, keys, waitsOf, open, attachments, events } = tables
   const workers = new Map<string, number>()
+  const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
+  const places = new HeldPlaces(clock, alive)
+  const tables = new Tables(places)
+  const { calls, positions, unsettled, steps, waits, keys, waitsOf, open, attachments, events } = tables
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
   const openWaits = (): WaitRecord[] =>
     [...open].map((id) => waits.get(id) as WaitRecord).toSorted((a, b) => a.deadline - b.deadline || (a.id < b.id ? -1 : 1))
-  const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
 
   return {
     kind: 'memory',
@@ -153,9 +169,12 @@ export function memoryStore(options: { clock: Clock }): Store {
       }
       return found
     },
+    full: (takes) => takes.map((take) => places.full(take) !== null),
+    holds: () => places.all(),
     renew: (worker, leaseMs) => {
       workers.set(worker, clock.monotonic() + leaseMs)
       group.shared = workers.size > 1
+      return [...workers.keys()].filter(alive).length
     },
     claim: (worker, tools, limit) => {
       const claimed: CallRecord[] = []

@@ -18,12 +18,49 @@ export type Guard =
   | { readonly kind: 'held'; readonly call: string; readonly fence: number }
   /** The wait exists and has no answer yet. */
   | { readonly kind: 'open'; readonly wait: string }
+  /** There is room for all that the change takes. Never asked for by itself: it is what refuses a `take`. */
+  | { readonly kind: 'room'; readonly name: string }
+
+/**
+ * Of some things only so many calls may have a place at once, on whatever worker: a key, an exclusive, the places of a tool. A place is the
+ * call's, not its worker's: it outlives both until it is given back, or until its time has passed.
+ */
+export interface Take {
+  /** Whose places they are; what it has already is not counted against it. */
+  readonly holder: string
+  readonly worker: string
+  readonly places: readonly TakenPlace[]
+}
+
+export interface TakenPlace {
+  readonly name: string
+  readonly capacity: number
+  /** It is free by itself after this time, and not before: for rates. Then `entry` is its holder, as one call may begin more than once. */
+  readonly lasts?: { readonly ms: number; readonly entry: string }
+}
+
+/** A place, or a turn in line for one (then it has a ticket). */
+export interface Hold {
+  readonly name: string
+  readonly holder: string
+  readonly worker: string
+  readonly ticket: number | null
+}
 
 export interface Change {
   readonly guards: readonly Guard[]
   readonly insertCall?: CallRecord
   /** Replaces all that moves about a call. `release` also gives up ownership. */
   readonly updateCall?: { readonly uid: string; readonly progress: CallProgress; readonly release?: boolean }
+  /**
+   * All of these places or none: where another has the last one, or stands in line before it (on a worker that lives), the change is refused
+   * with `room`. Who had a ticket has a place instead.
+   */
+  readonly take?: Take
+  /** A ticket for this name, behind all that have one; who has one keeps it. */
+  readonly line?: { readonly holder: string; readonly worker: string; readonly name: string }
+  /** Places and tickets that are given back; of all names if none are told. */
+  readonly give?: { readonly holder: string; readonly names?: readonly string[] }
   /** Each replaces what stands under its (call, key). */
   readonly steps?: readonly StepRecord[]
   readonly insertWaits?: readonly WaitRecord[]
@@ -99,8 +136,13 @@ export interface Store {
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
   events(query: EventQuery): Soon<EventRecord[]>
 
-  /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. */
-  renew(worker: string, leaseMs: number): Soon<void>
+  /** Whether each of these would be refused now. */
+  full(takes: readonly Take[]): Soon<boolean[]>
+  /** All places and tickets that count now. */
+  holds(): Soon<Hold[]>
+
+  /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. Tells how many workers live. */
+  renew(worker: string, leaseMs: number): Soon<number>
   /**
    * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
    * this owner and the next fence, durably, and a running one whose worker died one more of its deaths. Two workers never get the same

@@ -65,6 +65,30 @@ const change: fc.Arbitrary<(at: number, used: Set<string>) => Change> = fc.oneof
     steps: [stepRecord(s.call, s.key, { value: `"${at}"` })],
     events: [eventRecord(at)],
   })),
+  fc
+    .record({
+      guards: fc.array(guard, { maxLength: 1 }),
+      holder: uid,
+      names: fc.subarray(['k', 'l', 'm'], { minLength: 1 }),
+      capacity: fc.constantFrom(1, 1, 2),
+    })
+    .map(({ guards, holder, names, capacity }) => (at: number): Change => ({
+      guards,
+      take: { holder, worker: 'w', places: names.map((name) => ({ name, capacity })) },
+      events: [eventRecord(at)],
+    })),
+  fc.record({ holder: uid, name: fc.constantFrom('k', 'l') }).map(({ holder, name }) => (at: number): Change => ({
+    guards: [],
+    line: { holder, worker: 'w', name },
+    events: [eventRecord(at)],
+  })),
+  fc
+    .record({ guards: fc.array(guard, { maxLength: 1 }), holder: uid, names: fc.option(fc.subarray(['k', 'l', 'm'])) })
+    .map(({ guards, holder, names }) => (at: number): Change => ({
+      guards,
+      give: names ? { holder, names } : { holder },
+      events: [eventRecord(at)],
+    })),
   wait.map((id) => (at: number): Change => ({
     guards: [{ kind: 'open', wait: id }],
     resolveWait: { id, resolution: `{"value":${at}}` },
@@ -79,7 +103,8 @@ async function record(store: Store): Promise<unknown> {
   )
   const open = await Promise.all(waits.map(async (id) => ({ ...(await store.wait(id)) })))
   const events = (await store.events({ after: 0, limit: 1_000 })).map(({ at, seq, position }) => ({ at, seq, position }))
-  return { calls, steps, open, events }
+  const holds = (await store.holds()).map((hold) => ({ ...hold })).toSorted((a, b) => (a.name + a.holder < b.name + b.holder ? -1 : 1))
+  return { calls, steps, open, events, holds }
 }
 
 test('DUR-7, DUR-11: groups at random mean the same on memory, SQLite and PostgreSQL', async () => {
@@ -96,6 +121,7 @@ test('DUR-7, DUR-11: groups at random mean the same on memory, SQLite and Postgr
       try {
         let at = 0
         const used = new Set<string>()
+        for (const store of stores) await store.renew('w', 600_000)
         for (const store of stores) await store.commit({ guards: [], insertWaits: waits.map((id) => waitRecord(id, 'u1')), events: [] })
         for (const group of made) {
           const changes = group.map((make) => make(++at, used))

@@ -9,7 +9,7 @@
 
 import type { CallProgress, CallRecord } from '../../journal/call-state.ts'
 import type { Change, Guard, Written } from '../store.ts'
-import { digest, nameIn, placeOf } from './rows.ts'
+import { digest, nameIn, nameOut, placeIn, placeOf } from './rows.ts'
 
 /** About what is sent at once: a text of JavaScript and a message of PostgreSQL have their ends. */
 const mostBytes = 32 * 1024 * 1024
@@ -23,7 +23,7 @@ export interface Plan {
   /** What write_group takes, in its order; null where there is nothing. */
   readonly values: readonly (string | null)[]
   /** The answers, once the database has said which guards are false. */
-  answers(bad: readonly number[]): Written[]
+  answers(bad: readonly number[], lacking: Readonly<Record<number, string>>): Written[]
 }
 
 interface Inserted {
@@ -37,7 +37,7 @@ interface Inserted {
 
 /** What the database has to say about the guards of a change, in their order, and the one that is false whatever it says. */
 interface End {
-  readonly judged: readonly { readonly guard: Guard; readonly needs: Needs }[]
+  readonly judged: { readonly guard: Guard; readonly needs: Needs }[]
   readonly refused: Guard | null
 }
 
@@ -61,6 +61,7 @@ class Planner implements Plan {
   readonly #answers: Row[] = []
   readonly #files: Row[] = []
   readonly #facts: Row[] = []
+  readonly #placings: Row[] = []
   readonly #placesTaken = new Set<string>()
   readonly #inserted = new Map<string, Inserted>()
   readonly #newWaits = new Map<string, Needs>()
@@ -81,7 +82,15 @@ class Planner implements Plan {
     const end = this.#endOf(change.guards)
     this.#ends.push(end)
     if (end.refused) return
-    const needs = end.judged.flatMap((each) => each.needs)
+    const { take, line, give } = change
+    const before = end.judged.flatMap((each) => each.needs)
+    // Judged by the database, after all guards and in the order of the group.
+    const i = take ? -1 - this.#placings.length : 0
+    if (take) this.#place('take', take, before, take.places.map(placeIn), i)
+    if (take) end.judged.push({ guard: { kind: 'room', name: '' }, needs: [i] })
+    const needs = take ? [...before, i] : before
+    if (line) this.#place('line', line, needs, [placeIn(line)])
+    if (give) this.#place('give', { worker: '', ...give }, needs, give.names?.map((name) => placeIn({ name })) ?? null)
     if (change.insertCall) this.#insert(change.insertCall, needs)
     if (change.updateCall) this.#move(change.updateCall, needs)
     for (const s of change.steps ?? []) {
@@ -114,15 +123,18 @@ class Planner implements Plan {
   }
 
   get values(): readonly (string | null)[] {
-    const all = [this.#guards, this.#calls, this.#moves, this.#steps, this.#waits, this.#answers, this.#files, this.#facts]
+    const all = [this.#guards, this.#calls, this.#moves, this.#steps, this.#waits, this.#answers, this.#files, this.#facts, this.#placings]
     return all.map((rows) => (rows.length === 0 ? null : JSON.stringify(rows)))
   }
 
-  answers(bad: readonly number[]): Written[] {
+  answers(bad: readonly number[], lacking: Readonly<Record<number, string>>): Written[] {
     const isBad = new Set(bad)
     return this.#ends.map(({ judged, refused }) => {
-      const first = judged.find(({ needs }) => needs.some((index) => isBad.has(index)))?.guard ?? refused
-      return first ? { ok: false, refused: first } : { ok: true }
+      const first = judged.find(({ needs }) => needs.some((index) => isBad.has(index)))
+      if (first?.guard.kind === 'room')
+        return { ok: false, refused: { kind: 'room', name: nameOut(lacking[first.needs[0] as number] ?? '') } }
+      const no = first?.guard ?? refused
+      return no ? { ok: false, refused: no } : { ok: true }
     })
   }
 
@@ -153,7 +165,13 @@ class Planner implements Plan {
       case 'open':
         if (this.#answered.has(guard.wait)) return false
         return this.#newWaits.get(guard.wait) ?? this.#ask(guard, nameIn(guard.wait), 0)
+      case 'room':
+        return []
     }
+  }
+
+  #place(op: string, { holder, worker }: { holder: string; worker: string }, needs: Needs, places: Row[] | null, i = 0): void {
+    this.#placings.push({ n: ++this.#n, i, needs, op, holder: nameIn(holder), worker: nameIn(worker), places })
   }
 
   #ask(guard: Guard, k: string, f: number): Needs {

@@ -11,7 +11,7 @@ import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
 import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
-import { attachmentOf, callOf, digest, eventOf, nameIn, nameOut, placeOf, stepOf, waitOf } from './rows.ts'
+import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeIn, placeOf, stepOf, waitOf } from './rows.ts'
 import { migrate } from './schema.ts'
 
 export interface PostgresOptions {
@@ -60,12 +60,12 @@ export async function postgresStore({
   const send = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
-      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
       values: [...plan.values, channel, self],
     })
-    const { bad, raised } = done[0] as { bad: number[]; raised: number }
+    const { bad, raised, lacking } = done[0] as { bad: number[]; raised: number; lacking: Record<number, string> }
     listener.own(raised)
-    return plan.answers(bad)
+    return plan.answers(bad, lacking)
   }
   /** Should a change break its group by its own fault, each is tried alone. Any other failure may have been a commit: not tried again. */
   const write: Write = async (changes) => {
@@ -135,11 +135,21 @@ export async function postgresStore({
             limit,
           ])
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
+    full: (takes) =>
+      all(
+        ({ full }: { full: boolean }) => full,
+        `SELECT EXISTS (SELECT 1 FROM lacking_places(t.holder, t.places)) AS "full"
+           FROM ROWS FROM (json_to_recordset($1) AS (holder text, places json)) WITH ORDINALITY AS t ORDER BY t.ordinality`,
+        [JSON.stringify(takes.map(({ holder, places }) => ({ holder: nameIn(holder), places: places.map(placeIn) })))],
+      ),
+    holds: () => all(holdOf, 'SELECT name, holder, worker, ticket FROM counting ORDER BY name, holder', []),
     renew: async (worker, leaseMs) => {
-      await readers.query(
-        `INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until`,
+      const living = await readers.query(
+        `WITH passed AS (DELETE FROM holds WHERE until <= clock_timestamp()), renewed AS (INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until)
+         SELECT count(*) AS n FROM workers WHERE until > clock_timestamp() AND id <> $1`,
         [nameIn(worker), leaseMs],
       )
+      return (living.rows[0] as { n: number }).n + 1
     },
     // Two statements, because the second must look again: while the first waited its turn, another may have claimed the row for a
     // worker whose lease is too young for the first one's snapshot, and which therefore looks dead to it.

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import type { EventRecord } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
-import type { AttachmentRecord } from '../store.ts'
+import type { AttachmentRecord, Hold, TakenPlace } from '../store.ts'
 
 /** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
 export function nameIn<T extends string | null>(name: T): T {
@@ -23,6 +23,15 @@ export function nameOut<T extends string | null>(stored: T): T {
 /** What rows are found by, in hex. */
 export const digest = (...parts: readonly (string | number)[]): string => hash('sha256', frame(...parts), 'hex')
 export const placeOf = (p: CallPosition): string => digest(p.tenant, p.session, p.batch, p.id, p.occurrence)
+
+/** A place to take, to wait for or to give back, as the functions of schema.ts read it. */
+export const placeIn = ({ name, capacity, lasts }: Partial<TakenPlace> & { name: string }): Record<string, unknown> => ({
+  place: digest(name),
+  name: nameIn(name),
+  capacity,
+  ms: lasts?.ms,
+  entry: lasts && nameIn(lasts.entry),
+})
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition & { place: Buffer; scope: Buffer }
 
@@ -47,6 +56,13 @@ export function waitOf(row: WaitRecord): WaitRecord {
   const { id, call, name, salt, keyHash } = row
   return { ...row, id: nameOut(id), call: nameOut(call), name: nameOut(name), salt: nameOut(salt), keyHash: nameOut(keyHash) }
 }
+
+export const holdOf = ({ name, holder, worker, ticket }: Hold): Hold => ({
+  name: nameOut(name),
+  holder: nameOut(holder),
+  worker: nameOut(worker),
+  ticket,
+})
 
 export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { place: Buffer }): AttachmentRecord {
   return { ...row, id: nameOut(row.id), tenant: nameOut(row.tenant), mediaType: nameOut(row.mediaType), name: nameOut(row.name) }

@@ -54,10 +54,10 @@ const tables = `
  */
 const writeGroup = `
   CREATE FUNCTION write_group_2(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
-    channel text, writer text) RETURNS TABLE (bad integer[], raised bigint) LANGUAGE plpgsql
+    placings json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
     -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
-  DECLARE last bigint; told_now bigint := 0;
+  DECLARE last bigint; told_now bigint := 0; op record; lacks text;
   BEGIN
     SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
     bad := '{}';
@@ -71,6 +71,38 @@ const writeGroup = `
           WHEN 'holds' THEN (SELECT fence = f AND state <> 'settled' FROM calls WHERE uid = k) IS TRUE
           WHEN 'held' THEN (SELECT fence = f FROM calls WHERE uid = k) IS TRUE
           ELSE (SELECT resolution IS NULL FROM waits WHERE waits.id = k) IS TRUE END;
+    END IF;
+    lacking := '{}';
+    IF placings IS NOT NULL THEN
+      -- One after the other: what one gives back the next may take.
+      FOR op IN SELECT * FROM json_to_recordset(placings)
+        AS p(n integer, i integer, needs integer[], op text, holder text, worker text, places json) ORDER BY n
+      LOOP
+        CONTINUE WHEN op.needs && bad;
+        IF op.op = 'take' THEN
+          SELECT name INTO lacks FROM lacking_places(op.holder, op.places) LIMIT 1;
+          IF FOUND THEN
+            bad := bad || op.i;
+            lacking := lacking || jsonb_build_object(op.i, lacks);
+            CONTINUE;
+          END IF;
+          DELETE FROM holds WHERE holder = op.holder AND ticket IS NOT NULL;
+          INSERT INTO holds SELECT decode(place, 'hex'), coalesce(entry, op.holder), name, op.worker, NULL,
+              clock_timestamp() + ms * interval '1 millisecond'
+            FROM json_to_recordset(op.places) AS x(place text, name text, entry text, ms double precision)
+            ON CONFLICT (place, holder) DO UPDATE SET worker = excluded.worker, ticket = NULL, until = excluded.until;
+        ELSIF op.op = 'line' THEN
+          INSERT INTO holds SELECT decode(x.place, 'hex'), op.holder, x.name, op.worker,
+              (SELECT coalesce(max(ticket), 0) + 1 FROM holds WHERE holds.place = decode(x.place, 'hex')), NULL
+            FROM json_to_recordset(op.places) AS x(place text, name text)
+            ON CONFLICT (place, holder) DO UPDATE SET worker = excluded.worker;
+        ELSIF op.places IS NULL THEN
+          DELETE FROM holds WHERE holder = op.holder;
+        ELSE
+          DELETE FROM holds USING json_to_recordset(op.places) AS x(place text)
+            WHERE holds.place = decode(x.place, 'hex') AND holder = op.holder;
+        END IF;
+      END LOOP;
     END IF;
     IF newcalls IS NOT NULL THEN
       INSERT INTO calls SELECT uid, decode(place, 'hex'), decode(scope, 'hex'), tenant, session, batch, id, occurrence, principal, tool,
@@ -130,6 +162,26 @@ const writeGroup = `
 const second = `
   ALTER TABLE calls ADD COLUMN deaths integer NOT NULL DEFAULT 0, ADD COLUMN trouble text;
   ALTER TABLE waits ADD COLUMN terms text;
+  CREATE TABLE holds (
+    place bytea NOT NULL, holder text COLLATE "C" NOT NULL, name text NOT NULL, worker text COLLATE "C" NOT NULL,
+    -- NULL: it has a place. Else its number in line.
+    ticket bigint,
+    -- Of places that are free by themselves.
+    until timestamptz,
+    PRIMARY KEY (place, holder)
+  );
+  CREATE INDEX holds_holder ON holds (holder);
+  CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
+  -- What counts: places whose time has not passed, and in line those whose worker lives.
+  CREATE VIEW counting AS SELECT * FROM holds WHERE (until IS NULL OR until > clock_timestamp())
+    AND (ticket IS NULL OR EXISTS (SELECT 1 FROM workers WHERE workers.id = holds.worker AND workers.until > clock_timestamp()));
+  -- The places for which a holder has to wait.
+  CREATE FUNCTION lacking_places(who text, places json) RETURNS TABLE (name text) LANGUAGE sql AS $$
+    SELECT x.name FROM ROWS FROM (json_to_recordset(places) AS (place text, name text, capacity integer)) WITH ORDINALITY AS x
+      WHERE (SELECT count(*) FROM counting AS c WHERE c.place = decode(x.place, 'hex') AND c.holder <> who AND (c.ticket IS NULL OR c.ticket <
+        coalesce((SELECT own.ticket FROM holds AS own WHERE own.place = decode(x.place, 'hex') AND own.holder = who), 9007199254740991)))
+        >= x.capacity ORDER BY x.ordinality
+  $$;
 `
 
 /**

@@ -6,6 +6,7 @@ import type { EventRecord, NewEvent } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
 import { fold } from '../fold.ts'
 import type { Change, Committed, Guard } from '../store.ts'
+import type { Places } from './places.ts'
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition
 
@@ -32,8 +33,10 @@ export class GroupWriter {
   readonly #queueParked: StatementSync
   readonly #putAttachment: StatementSync
   readonly #events: EventWriter
+  readonly #places: Places
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, places: Places) {
+    this.#places = places
     this.#absent = db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?')
     this.#holds = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND fence = ? AND state <> 'settled'`)
     this.#held = db.prepare('SELECT 1 FROM calls WHERE uid = ? AND fence = ?')
@@ -84,7 +87,12 @@ export class GroupWriter {
         if (!isOwn && !this.#isTrue(guard)) return { ok: false, refused: guard }
       }
     }
+    const lacks = change.take ? this.#places.full(change.take) : null
+    if (lacks !== null) return { ok: false, refused: { kind: 'room', name: lacks } }
     if (call && !this.#insert(call)) return { ok: false, refused: { kind: 'absent', position: call.position } }
+    if (change.take) this.#places.take(change.take)
+    if (change.line) this.#places.line(change.line)
+    if (change.give) this.#places.give(change.give)
     if (change.updateCall && !covered) {
       const { uid, progress: p, release } = change.updateCall
       const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = p
@@ -148,6 +156,8 @@ export class GroupWriter {
         return this.#held.get(guard.call, guard.fence) !== undefined
       case 'open':
         return this.#open.get(guard.wait) !== undefined
+      case 'room':
+        return true
     }
   }
 }

@@ -91,6 +91,19 @@ const migrations: readonly string[] = [
   ALTER TABLE calls ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE calls ADD COLUMN trouble TEXT;
   ALTER TABLE waits ADD COLUMN terms TEXT;
+  CREATE TABLE holds (
+    name   TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    -- NULL: it has a place. Else its number in line.
+    ticket INTEGER,
+    -- Of places that are free by themselves: from when to when, in monotonic milliseconds like leases.
+    issued INTEGER,
+    until  INTEGER,
+    PRIMARY KEY (name, holder)
+  ) WITHOUT ROWID;
+  CREATE INDEX holds_holder ON holds (holder);
+  CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
   `,
 ]
 

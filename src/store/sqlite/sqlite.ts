@@ -14,6 +14,7 @@ import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../jou
 import { GroupCommit, type Write } from '../group.ts'
 import type { AttachmentRecord, Store, Written } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
+import { Places } from './places.ts'
 import { callOf, eventOf, GroupWriter } from './rows.ts'
 import { migrate } from './schema.ts'
 
@@ -43,7 +44,8 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     )
   }
   const db = openDatabase(file, commit)
-  const writer = new GroupWriter(db)
+  const places = new Places(db, clock)
+  const writer = new GroupWriter(db, places)
   const begin = db.prepare('BEGIN IMMEDIATE')
   const end = db.prepare('COMMIT')
   const undo = db.prepare('ROLLBACK')
@@ -93,6 +95,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
          AND seq > (SELECT coalesce(max(seq), 0) FROM events WHERE tenant = ?1 AND session = ?2 AND position <= ?3) ORDER BY seq LIMIT ?4`,
     ),
     renew: db.prepare('INSERT OR REPLACE INTO workers (id, issued, until) VALUES (?, ?, ?)'),
+    living: db.prepare('SELECT count(*) AS n FROM workers WHERE issued <= ?1 AND until > ?1'),
     leave: db.prepare('DELETE FROM workers WHERE id = ?'),
     workers: db.prepare('SELECT id FROM workers WHERE id <> ?'),
     // Both lists go in as JSON, so that the statement is prepared once whatever their length.
@@ -146,6 +149,8 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     attachment: (tenant, id) => q.attachment.get(tenant, id) as unknown as AttachmentRecord | undefined,
     events: ({ after, limit, of }) =>
       (of ? q.sessionEvents.all(of.tenant, of.session, after, limit) : q.events.all(after, limit)).map((row) => eventOf(row as never)),
+    full: (takes) => takes.map((take) => places.full(take) !== null),
+    holds: () => places.all(),
     renew: (worker, leaseMs) => {
       if (!locks.has(worker)) {
         const lock = takeLock(file, worker)
@@ -154,6 +159,8 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       }
       const now = clock.monotonic()
       q.renew.run(worker, now, now + leaseMs)
+      places.sweep()
+      return (q.living.get(now) as { n: number }).n
     },
     claim: (worker, tools, limit) => {
       for (const { id } of q.workers.all(worker) as { id: string }[]) {

@@ -1,0 +1,79 @@
+// Places that calls hold (Take and Hold in store.ts), in SQLite. All of it runs inside the transaction of the change.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Clock } from '../../kernel/time.ts'
+import type { Change, Hold, Take } from '../store.ts'
+
+/** What counts at the time ?1: places whose time has not passed, and in line those whose worker lives. A clock that began anew frees what lasted. */
+const counts = `(until IS NULL OR issued <= ?1 AND until > ?1)
+  AND (ticket IS NULL OR worker IN (SELECT id FROM workers WHERE issued <= ?1 AND until > ?1))`
+
+export class Places {
+  readonly #before: StatementSync
+  readonly #ticket: StatementSync
+  readonly #put: StatementSync
+  readonly #queue: StatementSync
+  readonly #dropTickets: StatementSync
+  readonly #dropAll: StatementSync
+  readonly #drop: StatementSync
+  readonly #pass: StatementSync
+  readonly #all: StatementSync
+  readonly #clock: Clock
+
+  constructor(db: DatabaseSync, clock: Clock) {
+    this.#clock = clock
+    this.#ticket = db.prepare('SELECT ticket FROM holds WHERE name = ? AND holder = ?')
+    this.#before = db.prepare(
+      `SELECT count(*) AS n FROM holds WHERE name = ?2 AND holder <> ?3 AND (ticket IS NULL OR ticket < ?4) AND ${counts}`,
+    )
+    this.#put = db.prepare('INSERT OR REPLACE INTO holds (name, holder, worker, ticket, issued, until) VALUES (?, ?, ?, NULL, ?, ?)')
+    this.#queue = db.prepare(
+      `INSERT INTO holds (name, holder, worker, ticket)
+         VALUES (?1, ?2, ?3, (SELECT coalesce(max(ticket), 0) + 1 FROM holds WHERE name = ?1))
+       ON CONFLICT (name, holder) DO UPDATE SET worker = excluded.worker`,
+    )
+    this.#dropTickets = db.prepare('DELETE FROM holds WHERE holder = ? AND ticket IS NOT NULL')
+    this.#dropAll = db.prepare('DELETE FROM holds WHERE holder = ?')
+    this.#drop = db.prepare('DELETE FROM holds WHERE name = ? AND holder = ?')
+    this.#pass = db.prepare('DELETE FROM holds WHERE until <= ?1 OR issued > ?1')
+    this.#all = db.prepare(`SELECT name, holder, worker, ticket FROM holds WHERE ${counts} ORDER BY name, holder`)
+  }
+
+  /** The first name under which there is no room; null if there is room under all. */
+  full({ holder, places }: Take): string | null {
+    const now = this.#clock.monotonic()
+    for (const { name, capacity } of places) {
+      const own = this.#ticket.get(name, holder) as { ticket: number | null } | undefined
+      const { n } = this.#before.get(now, name, holder, own?.ticket ?? Number.MAX_SAFE_INTEGER) as { n: number }
+      if (n >= capacity) return name
+    }
+    return null
+  }
+
+  /** Once there is room. */
+  take(take: Take): void {
+    const now = this.#clock.monotonic()
+    this.#dropTickets.run(take.holder)
+    for (const { name, lasts } of take.places) {
+      this.#put.run(name, lasts?.entry ?? take.holder, take.worker, lasts ? now : null, lasts ? now + lasts.ms : null)
+    }
+  }
+
+  line({ holder, worker, name }: NonNullable<Change['line']>): void {
+    this.#queue.run(name, holder, worker)
+  }
+
+  give({ holder, names }: NonNullable<Change['give']>): void {
+    if (!names) this.#dropAll.run(holder)
+    else for (const name of names) this.#drop.run(name, holder)
+  }
+
+  /** Forgets what has passed. */
+  sweep(): void {
+    this.#pass.run(this.#clock.monotonic())
+  }
+
+  all(): Hold[] {
+    return this.#all.all(this.#clock.monotonic()) as unknown as Hold[]
+  }
+}
