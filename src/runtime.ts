@@ -136,6 +136,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
     engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    queue.inCompany = () => engine.workers > 1
     registry.onChange(() => {
       standing.changed()
       engine.look()

@@ -122,11 +122,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The model's order means something: in a batch, parallel-safe calls (readOnly, or \`concurrency: 'parallel'\`) run together; any other call is a barrier in its batch: after all before it, before all after it; keyed calls are serial per key and parallel otherwise. A call that waits for the outside leaves the line and re-enters when it may run; order across such a wait is not promised.`,
   },
   'SCHED-2': {
-    state: { missing: 'across workers' },
+    state: { missing: 'turns and tasks (there are none yet)' },
     says: `\`exclusive\` (among exclusives of a session) and equal keys exclude each other across batches, turns, tasks and workers, claimed with the intent; parks, sleeps and waits release them.`,
   },
   'SCHED-3': {
-    state: { missing: 'counted across workers' },
+    state: 'built',
     says: `Limits: per worker (256), session (32), tenant, tool and key; rates per tool and tenant. Worker limits are local, the others counted across the fleet. Zero or negative limits are refused when configured. Waiting is fair (first come; no tenant starves another), bounded (\`overloaded\` beyond), and can time out in the queue.`,
   },
   'SCHED-4': {

@@ -1,7 +1,7 @@
 // One execution of the body. Whatever it does becomes a value: an outcome, or the wait to park on. Its clocks bind even when it ignores
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
-import type { Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
+import { type Driven, type Invocation, NoRoom, type Stop, type ToSettle } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
 import { fits } from '../kernel/sizes.ts'
@@ -25,8 +25,11 @@ type Why = Stop | ClockName | { readonly aborted: Failure }
 
 export const graceMs = 50
 
+/** Other workers have what it needs: nothing of it has begun. */
+export type Full = { readonly full: NoRoom }
+
 /** At once, if the body was. */
-export const attempt = (invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost): Soon<Driven> =>
+export const attempt = (invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost): Soon<Driven | Full> =>
   new Attempt(invocation, tool, accepted, slot, host).run()
 
 class Attempt implements Pace {
@@ -60,20 +63,20 @@ class Attempt implements Pace {
     })
   }
 
-  run(): Soon<Driven> {
+  run(): Soon<Driven | Full> {
     if (this.#why !== null) return this.#notWanted(this.#why)
     let given: unknown
     try {
       // DUR-2: a body that must not run twice waits until its start is on disk; one that may rerun need not.
       const durable = onCrashOf(this.#tool) === 'stop' || this.#invocation.interrupted !== null
-      given = this.#invocation.begin({ durable }, () => this.#body())
+      given = this.#invocation.begin({ durable, places: this.#slot.places }, () => this.#body())
       if (!isThenable(given)) return this.#ended({ returned: given })
     } catch (threw) {
       // A body that was stopped and then throws at once: the echo of our abort.
       return this.#why === null ? this.#ended({ threw }) : this.#notWanted(this.#why)
     }
     const body = Promise.resolve(given)
-    return new Promise<Driven>((resolve, reject) => {
+    return new Promise<Driven | Full>((resolve, reject) => {
       const end = (ended: Ended): void => {
         if (this.#why !== null) return
         try {
@@ -94,13 +97,31 @@ class Attempt implements Pace {
   // The queue is left first and entered first: the clocks run only while the body does.
   pause(): void {
     this.#slot.leave()
+    if (this.#slot.places.length > 0) this.#invocation.places.leave()
     this.#watch.pause()
   }
 
   async resume(): Promise<void> {
-    // Who was stopped takes nothing any more, and hears why.
-    if (!(await this.#slot.enter())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
+    for (let back = false; !back;) {
+      // Who was stopped takes nothing any more, and hears why.
+      if (!(await this.#slot.enter())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
+      back = this.#slot.places.length === 0 || (await this.#tookPlaces())
+    }
     this.#watch.resume()
+  }
+
+  /** Its places in the fleet once more. If others have them, it waits in line for them, and for nothing else meanwhile. */
+  async #tookPlaces(): Promise<boolean> {
+    const { places } = this.#invocation
+    try {
+      await places.take(this.#slot.places)
+      return true
+    } catch (error) {
+      if (!(error instanceof NoRoom)) throw error
+      this.#slot.leave()
+      await places.awaitRoom(this.#slot.places, error, this.#context?.signal as AbortSignal)
+      return false
+    }
   }
 
   abort(aborted: Failure): void {
@@ -140,8 +161,9 @@ class Attempt implements Pace {
     return notStarted(why)
   }
 
-  #ended(ended: Ended): Driven {
+  #ended(ended: Ended): Driven | Full {
     this.#close()
+    if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
     return this.#charged(settled(ended, this.#invocation, this.#host))
   }
 

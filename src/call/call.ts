@@ -6,7 +6,7 @@ import { accept } from './accept.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
-import { enterQueue } from './enter.ts'
+import { enterAgain, enterQueue } from './enter.ts'
 import { finish } from './finish.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
@@ -62,7 +62,13 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
       slot = entered.slot
       const trying = attempt(invocation, tool, fresh, slot, host) // the body
-      const given = trying instanceof Promise ? await trying : trying
+      let given = trying instanceof Promise ? await trying : trying
+      while ('full' in given) {
+        const again = await enterAgain(asking, slot, given.full) // other workers have what it needs
+        if ('settle' in again) return (end = still ? stillRunning(again) : again)
+        slot = again.slot
+        given = await attempt(invocation, tool, fresh, slot, host)
+      }
       if ('park' in given) {
         slot.parked()
         return given

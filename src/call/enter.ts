@@ -1,6 +1,7 @@
 // The queue stage seen from a call: its turn, its clocks while it waits, and what it means when it does not come.
 
-import type { Invocation, ToSettle } from '../engine/engine.ts'
+import type { Invocation, NoRoom, ToSettle } from '../engine/engine.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import type { Soon } from '../kernel/soon.ts'
@@ -37,6 +38,24 @@ function entered(turn: Slot | Refused, { invocation, ranOut }: Waiting): { slot:
   return notStarted(invocation.stopped ?? ranOut ?? 'queue')
 }
 
+/** Refused a place that other workers have: holds nothing while it stands in line for it, then asks again. */
+export async function enterAgain({ invocation, host }: Asking, slot: Slot, lacks: NoRoom): Promise<{ slot: Slot } | ToSettle> {
+  const waiting = slot.entry as Waiting
+  slot.done()
+  waiting.admitted = true
+  const abort = new AbortController()
+  const forget = waiting.onStop(() => abort.abort())
+  try {
+    await invocation.places.awaitRoom(slot.places, lacks, abort.signal)
+  } catch (error) {
+    if (error instanceof PawlError && error.code === 'would_deadlock') return entered('would_deadlock', waiting)
+    throw error
+  } finally {
+    forget()
+  }
+  return abort.signal.aborted ? entered('stopped', waiting) : entered(await host.queue.enter(waiting), waiting)
+}
+
 const none: readonly string[] = []
 
 /** A call in the queue, and how long it stays there. */
@@ -45,6 +64,8 @@ class Waiting implements Entry {
   readonly tool: Tool
   readonly key: string | null
   ranOut: ClockName | null = null
+  /** Its body had begun before, or it stood in line long enough. */
+  admitted: boolean
   readonly #clock: Clock
   /** An instant, not a span: whatever it waits for one after the other, the clock goes on. */
   #until: number | undefined
@@ -54,6 +75,7 @@ class Waiting implements Entry {
     this.tool = tool
     this.key = key
     this.#clock = clock
+    this.admitted = invocation.attempt > 0
   }
 
   get uid(): string {
@@ -61,9 +83,6 @@ class Waiting implements Entry {
   }
   get position(): CallPosition {
     return this.invocation.request.position
-  }
-  get admitted(): boolean {
-    return this.invocation.attempt > 0
   }
   get above(): readonly string[] {
     const { root, above } = this.invocation.options

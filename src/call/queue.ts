@@ -14,6 +14,7 @@ import { checkLimit, checkRate, type Concurrency, type Rate } from '../tool/term
 import { Circles } from './circle.ts'
 import { Families } from './family.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gate.ts'
+import { fleetPlaces } from './fleet.ts'
 import { Line, type Place } from './line.ts'
 import { type Entry, type Refused, Slot } from './slot.ts'
 
@@ -47,6 +48,8 @@ export class Queue {
   readonly #worker: CountGate
   readonly #circles = new Circles()
   readonly families = new Families()
+  /** Other workers live: then the limits of sessions and tenants are counted across all of them. */
+  inCompany: () => boolean = () => false
   #waiting = 0
 
   constructor(clock: Clock, limits: Limits = {}) {
@@ -177,6 +180,7 @@ export class Queue {
   /** Everything it needs, at once or in turn. Null when the slot has it all. */
   take(slot: Slot): Soon<Refused | null> {
     slot.gates = this.#gatesOf(slot)
+    slot.places = fleetPlaces(slot, this.#limits, this.inCompany())
     for (const gate of slot.gates) gate.used(1)
     const lacks = tryAll(slot, -1)
     if (lacks === -1) return null

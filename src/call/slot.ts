@@ -5,6 +5,7 @@ import type { Families } from './family.ts'
 import type { Gate, Guest } from './gate.ts'
 import type { Place } from './line.ts'
 import type { CallPosition } from '../journal/call-state.ts'
+import type { FleetPlace } from '../engine/engine.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Tool } from '../tool/tool.ts'
 
@@ -34,12 +35,15 @@ interface Turns {
 }
 
 const none: readonly Gate[] = []
+const nowhere: readonly FleetPlace[] = []
 
 export class Slot implements Guest {
   readonly entry: Entry
   readonly above: readonly string[]
   /** All of them are held, or it waits for one and holds none. */
   gates: readonly Gate[] = none
+  /** What of it is counted across all workers; taken with the record that it begins. */
+  places: readonly FleetPlace[] = nowhere
   /** It was inside before. */
   back = false
   readonly #queue: Turns

@@ -46,6 +46,34 @@ export interface Wait {
 /** Why an invocation is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
 export type Stop = { readonly cancel: string; readonly by: string | null } | { readonly over: PawlError }
 
+/** No place was free in the whole fleet: nothing was begun. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom'
+  /** Where it has to wait. */
+  readonly place: string
+
+  constructor(place: string) {
+    super(`There is no room under '${place}'`)
+    this.place = place
+  }
+}
+
+/** A place among those that run, counted across all workers (SCHED-2, SCHED-3). One with `lastsMs` is free again after that time. */
+export interface FleetPlace {
+  readonly name: string
+  readonly capacity: number
+  readonly lastsMs?: number
+}
+
+export interface PlacesOfCall {
+  /** Gives them back while the body waits for the outside. Its end gives them back by itself. */
+  leave(): void
+  /** Takes them again; NoRoom if one is not to be had. */
+  take(places: readonly FleetPlace[]): Promise<void>
+  /** In line for them, resolves when there may be room, or as soon as the signal says that it is no longer wanted. Throws would_deadlock. */
+  awaitRoom(places: readonly FleetPlace[], lacks: NoRoom, signal: AbortSignal): Promise<void>
+}
+
 export interface Invocation {
   readonly request: CallRequest
   /** What came with the call. */
@@ -79,10 +107,12 @@ export interface Invocation {
   accept(args: string, terms: string): Soon<string>
   /**
    * Records that an execution of the body begins, then runs it, with no gap between the last look at the lease and the first
-   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so. Gives what the body
-   * gave, or throws what it threw: at once if there was nothing to wait for.
+   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so. `places` are taken in the
+   * same write: if one is not to be had, it throws NoRoom and nothing has begun. Gives what the body gave, or throws what it threw: at once
+   * if there was nothing to wait for.
    */
-  begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>>
+  begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>>
+  readonly places: PlacesOfCall
   /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
   recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */

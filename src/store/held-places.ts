@@ -20,17 +20,20 @@ export class HeldPlaces {
   }
 
   /** The first name under which there is no room; null if there is room under all. */
-  full({ holder, places }: Take): string | null {
+  full({ holder, above = [], places }: Take): string | null {
     for (const { name, capacity } of places) {
+      const counting = this.#counting(name)
+      const isOwn = (each: Kept): boolean => each.holder === holder || above.includes(each.holder)
       const own = this.#byName.get(name)?.get(holder)?.ticket ?? Infinity
-      const before = this.#counting(name).filter((each) => each.holder !== holder && (each.ticket ?? 0) < own)
+      const turn = counting.some((each) => isOwn(each) && each.ticket === null) ? 0 : own
+      const before = counting.filter((each) => !isOwn(each) && (each.ticket ?? -1) < turn)
       if (before.length >= capacity) return name
     }
     return null
   }
 
   take({ holder, worker, places }: Take): void {
-    for (const each of [...(this.#byHolder.get(holder) ?? [])]) if (each.ticket !== null) this.#remove(each)
+    for (const each of this.#byHolder.get(holder) ?? []) if (each.ticket !== null) this.#remove(each)
     for (const { name, lasts } of places) {
       const until = lasts ? this.#clock.monotonic() + lasts.ms : Infinity
       this.#put({ name, holder: lasts?.entry ?? holder, worker, ticket: null, until })
@@ -43,7 +46,7 @@ export class HeldPlaces {
   }
 
   give({ holder, names }: NonNullable<Change['give']>): void {
-    for (const each of [...(this.#byHolder.get(holder) ?? [])]) if (names?.includes(each.name) ?? true) this.#remove(each)
+    for (const each of this.#byHolder.get(holder) ?? []) if (names?.includes(each.name) ?? true) this.#remove(each)
   }
 
   all(): Hold[] {

@@ -26,8 +26,9 @@ export type Guard =
  * call's, not its worker's: it outlives both until it is given back, or until its time has passed.
  */
 export interface Take {
-  /** Whose places they are; what it has already is not counted against it. */
+  /** Whose places they are; what it has already is not counted against it, nor what the calls above it have. */
   readonly holder: string
+  readonly above?: readonly string[]
   readonly worker: string
   readonly places: readonly TakenPlace[]
 }
@@ -54,7 +55,7 @@ export interface Change {
   readonly updateCall?: { readonly uid: string; readonly progress: CallProgress; readonly release?: boolean }
   /**
    * All of these places or none: where another has the last one, or stands in line before it (on a worker that lives), the change is refused
-   * with `room`. Who had a ticket has a place instead.
+   * with `room`. Those in line are not before one who has a place there, or under a call that has one. Who had a ticket has a place instead.
    */
   readonly take?: Take
   /** A ticket for this name, behind all that have one; who has one keeps it. */

@@ -71,10 +71,11 @@ const change: fc.Arbitrary<(at: number, used: Set<string>) => Change> = fc.oneof
       holder: uid,
       names: fc.subarray(['k', 'l', 'm'], { minLength: 1 }),
       capacity: fc.constantFrom(1, 1, 2),
+      above: fc.subarray([...uids], { maxLength: 2 }),
     })
-    .map(({ guards, holder, names, capacity }) => (at: number): Change => ({
+    .map(({ guards, holder, names, capacity, above }) => (at: number): Change => ({
       guards,
-      take: { holder, worker: 'w', places: names.map((name) => ({ name, capacity })) },
+      take: { holder, above, worker: 'w', places: names.map((name) => ({ name, capacity })) },
       events: [eventRecord(at)],
     })),
   fc.record({ holder: uid, name: fc.constantFrom('k', 'l') }).map(({ holder, name }) => (at: number): Change => ({

@@ -7,11 +7,12 @@ import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRec
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
 import { accountedFor } from '../../journal/times.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
-import type { Stop } from '../engine.ts'
+import { NoRoom, type Stop } from '../engine.ts'
 import type { Host } from './host.ts'
 
 const none: never[] = []
 const rides = { ride: true }
+const nothing = {}
 const unwritable = 'The store cannot hold what was to be recorded.'
 
 /**
@@ -25,6 +26,8 @@ export class HeldCall {
   readonly host: Host
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
+  /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
+  mayHavePlaces: boolean
   stopped: Stop | null = null
   /** The last write of this execution, the one that lets go of the call. */
   letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
@@ -39,6 +42,7 @@ export class HeldCall {
     this.request = record
     this.#heldSince = host.lease.lapses
     this.progress = progressOf(record)
+    this.mayHavePlaces = record.fence > 1
     this.#subject = { tenant: record.position.tenant, session: record.position.session, call: record.uid }
   }
 
@@ -114,6 +118,13 @@ export class HeldCall {
     return this.attachments ? { ...change, ...this.#waiting() } : change
   }
 
+  /** With a write that ends its running: all its places. */
+  giving(): Pick<Change, 'give'> {
+    if (!this.mayHavePlaces) return nothing
+    this.mayHavePlaces = false
+    return { give: { holder: this.request.uid } }
+  }
+
   #guards(): readonly Guard[] {
     return [{ kind: 'holds', call: this.request.uid, fence: this.request.fence }]
   }
@@ -129,11 +140,14 @@ export class HeldCall {
     const before = this.progress
     const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
     this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at, deaths, trouble })
-    const change = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
+    const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
+    const had = this.mayHavePlaces
+    const change = had ? { ...settled, ...this.giving() } : settled
     this.letsGo('under way')
     this.host.store.write(change, (answer) => {
       if ('failed' in answer && answer.alone) {
         this.progress = before
+        this.mayHavePlaces = had
         this.letsGo('not yet')
         return heard('unwritable')
       }
@@ -149,7 +163,9 @@ export class HeldCall {
     if (this.letGo === 'under way') await this.lettingGo()
     if (this.letGo !== 'not yet') return
     if (as) this.progress = as
-    await this.host.store.commit(this.held({ updateCall: this.update(true), events: [] }))
+    // What may still run keeps its places: whoever claims it has them.
+    const given = this.progress.state === 'running' ? nothing : this.giving()
+    await this.host.store.commit(this.held({ updateCall: this.update(true), ...given, events: [] }))
   }
 
   /** Keeps what an attempt that was given up returned in the end; also when the call is settled. */
@@ -170,6 +186,7 @@ export class HeldCall {
       this.host.store.write(change, (answer) => {
         // The store works and the call is ours: what was to be recorded is at fault, and whoever gave it.
         if ('failed' in answer && answer.alone) return reject(new PawlError('value_invalid', unwritable, { cause: answer.failed }))
+        if ('ok' in answer && !answer.ok && answer.refused.kind === 'room') return reject(new NoRoom(answer.refused.name))
         this.judge(answer)
         if ('failed' in answer) reject(lostStore(answer.failed))
         else if (this.stopped && 'over' in this.stopped) reject(this.stopped.over)

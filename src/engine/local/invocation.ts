@@ -20,7 +20,8 @@ import {
 import type { AttachmentRecord } from '../../store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
-import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
+import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
+import { CallPlaces } from './call-places.ts'
 import { atRisk, forgiven } from './deaths.ts'
 import { cancelKey, type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
@@ -45,6 +46,7 @@ export class LocalInvocation implements Invocation {
   readonly held: HeldCall
   readonly #host: Host
   readonly #known: Known
+  #places: CallPlaces | null = null
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
@@ -78,6 +80,10 @@ export class LocalInvocation implements Invocation {
   }
   get retries(): number {
     return this.#known.retries
+  }
+  get places(): CallPlaces {
+    this.#places ??= new CallPlaces(this.held, this.options)
+    return this.#places
   }
   get deaths(): number {
     return this.held.progress.deaths
@@ -123,7 +129,7 @@ export class LocalInvocation implements Invocation {
     return args !== null && (state === 'received' || state === 'queued') && this.landed === null && this.options.root === undefined
   }
 
-  begin<T>(how: { durable: boolean }, body: () => T): T | Promise<Awaited<T>> {
+  begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>> {
     const { held } = this
     if (this.#host.closing() && this.options.root === undefined) held.end(new PawlError('runtime_closed'))
     held.check()
@@ -134,6 +140,7 @@ export class LocalInvocation implements Invocation {
     this.#before = held.progress
     held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths, trouble })
     const change = held.moved(held.event('call.started', at, { attempt }))
+    if (how.places.length > 0) return this.#beginOnceHeld(held.write({ ...change, take: this.places.taking(how.places) }), body)
     if (how.durable) return this.#beginOnceHeld(held.write(change), body)
     held.ride(change)
     if (!held.surelyHeld()) return this.#beginOnceHeld(held.verifyHeld(), body)
@@ -142,7 +149,12 @@ export class LocalInvocation implements Invocation {
   }
 
   async #beginOnceHeld<T>(ready: Promise<void>, body: () => T): Promise<Awaited<T>> {
-    await ready
+    try {
+      await ready
+    } catch (error) {
+      if (error instanceof NoRoom) this.held.progress = this.#before as CallProgress
+      throw error
+    }
     while (!this.held.surelyHeld()) await this.held.verifyHeld()
     this.#before = null
     return await body()
@@ -225,26 +237,13 @@ export class LocalInvocation implements Invocation {
     const step = this.#step(`retry:${this.retries}`, 'done', String(until), this.retries)
     this.#known.keep(step)
     const events = [held.event('call.queued', at, { attempt: held.progress.attempt, until, code })]
-    await held.write(held.held({ updateCall: held.update(), steps: [step], events }))
+    await held.write(held.held({ updateCall: held.update(), ...held.giving(), steps: [step], events }))
     await this.delayed()
   }
 
   delayed(): Promise<void> | undefined {
     const until = this.#known.delayedUntil
-    return until !== null && !this.stopped ? this.#delay(until) : undefined
-  }
-
-  async #delay(until: number): Promise<void> {
-    const abort = new AbortController()
-    const forget = this.onStop((why) => abort.abort(why))
-    try {
-      await this.#idly.until(() => this.#host.timers.sleep(until, abort.signal))
-    } catch (error) {
-      if (!this.stopped) throw error
-    } finally {
-      forget()
-    }
-    this.held.check()
+    return until !== null && !this.stopped ? this.#idly.delay(until, this.held) : undefined
   }
 
   async late(attempt: number, end: StepEnd): Promise<void> {
@@ -281,8 +280,10 @@ export class LocalInvocation implements Invocation {
     checkMove(held.progress.state, 'parked')
     this.#account(this.#host.clock.now())
     const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
+    const had = held.mayHavePlaces
     const change = held.held({
       updateCall: { uid: this.request.uid, progress, release: true },
+      ...held.giving(),
       events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
     })
     held.letsGo('under way')
@@ -291,7 +292,10 @@ export class LocalInvocation implements Invocation {
       const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
       parked = committed.ok
       if (committed.ok) return 'parked'
-      return committed.refused.kind === 'open' ? 'answered' : 'lost'
+      held.mayHavePlaces = had
+      if (committed.refused.kind !== 'open') return 'lost'
+      this.places.leave()
+      return 'answered'
     } finally {
       held.letsGo(parked ? 'parked' : 'not yet')
     }

@@ -14,6 +14,8 @@ export class Lease {
   #until = Number.NEGATIVE_INFINITY
   /** How often the lease had run out before it was renewed: each time, others may have taken what we held. */
   lapses = 0
+  /** How many workers lived when it was last renewed. */
+  workers = 1
   #callOff: (() => void) | null = null
 
   constructor(options: { worker: string; ms: number; store: Store; clock: Clock; logger: Logger }) {
@@ -32,7 +34,7 @@ export class Lease {
   async renew(): Promise<void> {
     // Measured before the store does: our idea of the end is never later than the store's.
     const from = this.#clock.monotonic()
-    await this.#store.renew(this.worker, this.ms)
+    this.workers = await this.#store.renew(this.worker, this.ms)
     if (this.#clock.monotonic() >= this.#until) this.lapses++
     this.#until = from + this.ms
   }

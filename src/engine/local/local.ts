@@ -19,6 +19,7 @@ import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
 import { finished, Live, newRecord } from './live.ts'
 import { Lease } from './lease.ts'
+import { FleetPlaces } from './places.ts'
 import { recordedForm, unlessCancelled } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
@@ -57,7 +58,8 @@ export class LocalEngine implements Engine {
     const waiters = new Waiters(store)
     this.#answers = new Answers({ store, clock, waiters })
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, closing: () => this.#closing }
+    const places = new FleetPlaces(options)
+    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, places, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
@@ -98,6 +100,11 @@ export class LocalEngine implements Engine {
       }
     }
     return live instanceof Promise ? live.then((opened) => this.#joined(opened, asked)) : this.#joined(live, asked)
+  }
+
+  /** As far as its last renewal knows. */
+  get workers(): number {
+    return this.#host.lease.workers
   }
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
@@ -282,6 +289,7 @@ export class LocalEngine implements Engine {
 
   #hinted(hint: Hint): void {
     if (this.#closing) return
+    this.#host.places.hinted()
     if (hint.wakes || hint.outside) this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
     if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
   }
@@ -316,15 +324,14 @@ export class LocalEngine implements Engine {
     const { store } = this.#host
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
     if (!this.#live.get(record.position)) this.#live.set(record.position, live)
-    let known: [StepRecord[], WaitRecord[]]
+    let steps: StepRecord[], waits: WaitRecord[]
     try {
-      known = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
+      ;[steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
     } catch (error) {
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
       this.#sweeper.orphaned(record.uid)
       return this.#failedToLook(error)
     }
-    const [steps, waits] = known
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
     this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))

@@ -1,6 +1,7 @@
 // The waits and sleeps a body is in, and how long it has been in them.
 
 import type { Clock } from '../../kernel/time.ts'
+import type { HeldCall } from './held.ts'
 
 export class Waiting {
   readonly #clock: Clock
@@ -37,6 +38,20 @@ export class Waiting {
     } finally {
       if (--this.#asked === 0) this.#ms += this.#clock.now() - this.#since
     }
+  }
+
+  /** What is left of a delay, or until the call is stopped. */
+  async delay(until: number, held: HeldCall): Promise<void> {
+    const abort = new AbortController()
+    const forget = held.onStop((why) => abort.abort(why))
+    try {
+      await this.until(() => held.host.timers.sleep(until, abort.signal))
+    } catch (error) {
+      if (!held.stopped) throw error
+    } finally {
+      forget()
+    }
+    held.check()
   }
 
   async until<T>(wait: () => Promise<T>): Promise<T> {

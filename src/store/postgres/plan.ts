@@ -8,7 +8,7 @@
 //   was refused, and the database tells.
 
 import type { CallProgress, CallRecord } from '../../journal/call-state.ts'
-import type { Change, Guard, Written } from '../store.ts'
+import type { Change, Guard, Take, Written } from '../store.ts'
 import { digest, nameIn, nameOut, placeIn, placeOf } from './rows.ts'
 
 /** About what is sent at once: a text of JavaScript and a message of PostgreSQL have their ends. */
@@ -170,8 +170,8 @@ class Planner implements Plan {
     }
   }
 
-  #place(op: string, { holder, worker }: { holder: string; worker: string }, needs: Needs, places: Row[] | null, i = 0): void {
-    this.#placings.push({ n: ++this.#n, i, needs, op, holder: nameIn(holder), worker: nameIn(worker), places })
+  #place(op: string, { holder, above = [], worker }: Omit<Take, 'places'>, needs: Needs, places: Row[] | null, i = 0): void {
+    this.#placings.push({ n: ++this.#n, i, needs, op, holder: nameIn(holder), above: above.map(nameIn), worker: nameIn(worker), places })
   }
 
   #ask(guard: Guard, k: string, f: number): Needs {

@@ -11,7 +11,7 @@ import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
 import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
-import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeIn, placeOf, stepOf, waitOf } from './rows.ts'
+import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeOf, takeIn, stepOf, waitOf } from './rows.ts'
 import { migrate } from './schema.ts'
 
 export interface PostgresOptions {
@@ -138,9 +138,9 @@ export async function postgresStore({
     full: (takes) =>
       all(
         ({ full }: { full: boolean }) => full,
-        `SELECT EXISTS (SELECT 1 FROM lacking_places(t.holder, t.places)) AS "full"
-           FROM ROWS FROM (json_to_recordset($1) AS (holder text, places json)) WITH ORDINALITY AS t ORDER BY t.ordinality`,
-        [JSON.stringify(takes.map(({ holder, places }) => ({ holder: nameIn(holder), places: places.map(placeIn) })))],
+        `SELECT EXISTS (SELECT 1 FROM lacking_places(t.holder, t.above, t.places)) AS "full"
+           FROM ROWS FROM (json_to_recordset($1) AS (holder text, above text[], places json)) WITH ORDINALITY AS t ORDER BY t.ordinality`,
+        [JSON.stringify(takes.map(takeIn))],
       ),
     holds: () => all(holdOf, 'SELECT name, holder, worker, ticket FROM counting ORDER BY name, holder', []),
     renew: async (worker, leaseMs) => {

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import type { EventRecord } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
-import type { AttachmentRecord, Hold, TakenPlace } from '../store.ts'
+import type { AttachmentRecord, Hold, Take, TakenPlace } from '../store.ts'
 
 /** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
 export function nameIn<T extends string | null>(name: T): T {
@@ -31,6 +31,12 @@ export const placeIn = ({ name, capacity, lasts }: Partial<TakenPlace> & { name:
   capacity,
   ms: lasts?.ms,
   entry: lasts && nameIn(lasts.entry),
+})
+
+export const takeIn = ({ holder, above = [], places }: Take): Record<string, unknown> => ({
+  holder: nameIn(holder),
+  above: above.map(nameIn),
+  places: places.map(placeIn),
 })
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition & { place: Buffer; scope: Buffer }

@@ -76,11 +76,11 @@ const writeGroup = `
     IF placings IS NOT NULL THEN
       -- One after the other: what one gives back the next may take.
       FOR op IN SELECT * FROM json_to_recordset(placings)
-        AS p(n integer, i integer, needs integer[], op text, holder text, worker text, places json) ORDER BY n
+        AS p(n integer, i integer, needs integer[], op text, holder text, above text[], worker text, places json) ORDER BY n
       LOOP
         CONTINUE WHEN op.needs && bad;
         IF op.op = 'take' THEN
-          SELECT name INTO lacks FROM lacking_places(op.holder, op.places) LIMIT 1;
+          SELECT name INTO lacks FROM lacking_places(op.holder, op.above, op.places) LIMIT 1;
           IF FOUND THEN
             bad := bad || op.i;
             lacking := lacking || jsonb_build_object(op.i, lacks);
@@ -176,10 +176,12 @@ const second = `
   CREATE VIEW counting AS SELECT * FROM holds WHERE (until IS NULL OR until > clock_timestamp())
     AND (ticket IS NULL OR EXISTS (SELECT 1 FROM workers WHERE workers.id = holds.worker AND workers.until > clock_timestamp()));
   -- The places for which a holder has to wait.
-  CREATE FUNCTION lacking_places(who text, places json) RETURNS TABLE (name text) LANGUAGE sql AS $$
+  CREATE FUNCTION lacking_places(who text, lenders text[], places json) RETURNS TABLE (name text) LANGUAGE sql AS $$
     SELECT x.name FROM ROWS FROM (json_to_recordset(places) AS (place text, name text, capacity integer)) WITH ORDINALITY AS x
-      WHERE (SELECT count(*) FROM counting AS c WHERE c.place = decode(x.place, 'hex') AND c.holder <> who AND (c.ticket IS NULL OR c.ticket <
-        coalesce((SELECT own.ticket FROM holds AS own WHERE own.place = decode(x.place, 'hex') AND own.holder = who), 9007199254740991)))
+      WHERE (SELECT count(*) FROM counting AS c WHERE c.place = decode(x.place, 'hex') AND c.holder <> who AND c.holder <> ALL (lenders)
+        AND (c.ticket IS NULL OR c.ticket <
+        coalesce((SELECT min(coalesce(own.ticket, 0)) FROM holds AS own WHERE own.place = decode(x.place, 'hex')
+          AND (own.holder = who OR own.ticket IS NULL AND own.holder = ANY (lenders))), 9007199254740991)))
         >= x.capacity ORDER BY x.ordinality
   $$;
 `

@@ -22,9 +22,13 @@ export class Places {
 
   constructor(db: DatabaseSync, clock: Clock) {
     this.#clock = clock
-    this.#ticket = db.prepare('SELECT ticket FROM holds WHERE name = ? AND holder = ?')
+    this.#ticket = db.prepare(
+      `SELECT min(coalesce(ticket, 0)) AS ticket FROM holds
+         WHERE name = ?1 AND (holder = ?2 OR ticket IS NULL AND holder IN (SELECT value FROM json_each(?3)))`,
+    )
     this.#before = db.prepare(
-      `SELECT count(*) AS n FROM holds WHERE name = ?2 AND holder <> ?3 AND (ticket IS NULL OR ticket < ?4) AND ${counts}`,
+      `SELECT count(*) AS n FROM holds WHERE name = ?2 AND holder <> ?3 AND (ticket IS NULL OR ticket < ?4)
+         AND holder NOT IN (SELECT value FROM json_each(?5)) AND ${counts}`,
     )
     this.#put = db.prepare('INSERT OR REPLACE INTO holds (name, holder, worker, ticket, issued, until) VALUES (?, ?, ?, NULL, ?, ?)')
     this.#queue = db.prepare(
@@ -40,11 +44,12 @@ export class Places {
   }
 
   /** The first name under which there is no room; null if there is room under all. */
-  full({ holder, places }: Take): string | null {
+  full({ holder, above, places }: Take): string | null {
     const now = this.#clock.monotonic()
+    const lenders = above ? JSON.stringify(above) : '[]'
     for (const { name, capacity } of places) {
-      const own = this.#ticket.get(name, holder) as { ticket: number | null } | undefined
-      const { n } = this.#before.get(now, name, holder, own?.ticket ?? Number.MAX_SAFE_INTEGER) as { n: number }
+      const { ticket } = this.#ticket.get(name, holder, lenders) as { ticket: number | null }
+      const { n } = this.#before.get(now, name, holder, ticket ?? Number.MAX_SAFE_INTEGER, lenders) as { n: number }
       if (n >= capacity) return name
     }
     return null

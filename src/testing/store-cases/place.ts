@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../clock.ts'
-import type { Change, Committed, Store, TakenPlace } from '../../store/store.ts'
+import type { Change, Committed, Store, Take, TakenPlace } from '../../store/store.ts'
 import type { StoreCase } from './case.ts'
 import * as r from './records.ts'
 
@@ -71,6 +71,11 @@ export const placeCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       r.accepted(await store.commit(take('a', 'k', 'l')))
       r.accepted(await store.commit(take('a', 'k', 'm')))
+      // Nor what the calls above it have: they lend it.
+      const nested = take('below', 'k')
+      noRoom(await store.commit(nested), 'k')
+      r.accepted(await store.commit({ ...nested, take: { ...(nested.take as Take), above: ['x', 'a'] } }))
+      r.accepted(await store.commit(give('below')))
       r.accepted(await store.commit(give('a', 'k', 'unheard of')))
       assert.deepEqual(
         (await store.holds()).map(({ name, holder }) => [name, holder]),
@@ -105,6 +110,28 @@ export const placeCases: readonly StoreCase[] = [
       r.accepted(await store.commit(take('c', 'k')))
       r.accepted(await store.commit(give('c')))
       assert.deepEqual(await store.holds(), [])
+    },
+  },
+  {
+    topic: 'place',
+    name: 'those in line are not before one who has a place there, nor before what runs under it',
+    promise: ['SCHED-2', 'SCHED-4'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      await store.renew('w', long)
+      r.accepted(await store.commit(take('a', 'k')))
+      r.accepted(await store.commit(line('b', 'k')))
+      r.accepted(await store.commit(take('a', 'k')))
+      const nested = take('below', 'k')
+      r.accepted(await store.commit({ ...nested, take: { ...(nested.take as Take), above: ['a'] } }))
+      noRoom(await store.commit(take('c', 'k')), 'k')
+      r.accepted(await store.commit(give('a')))
+      noRoom(await store.commit(take('b', 'k')), 'k')
+      // Its place is another's now: it waits behind those who waited before.
+      noRoom(await store.commit(take('a', 'k')), 'k')
+      r.accepted(await store.commit(give('below')))
+      noRoom(await store.commit(take('a', 'k')), 'k')
+      r.accepted(await store.commit(take('b', 'k')))
     },
   },
   {

@@ -89,6 +89,8 @@ export class RestateInvocation implements Invocation {
   /** Restate gives up by a retry policy of its own. */
   readonly deaths = 0
   readonly resting = false
+  /** Places across workers are not part of the spike. */
+  readonly places = { leave: () => {}, take: () => Promise.resolve(), awaitRoom: () => Promise.resolve() }
   readonly signal: AbortSignal
   readonly #ctx: WorkflowSharedContext
   readonly #pump: Pump

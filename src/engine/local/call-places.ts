@@ -1,0 +1,44 @@
+// The places of one call in the fleet, on record with it. Whatever ends its running gives them back in the same write (held.ts).
+
+import type { CallOptions } from '../../journal/call-state.ts'
+import type { Take } from '../../store/store.ts'
+import type { FleetPlace, NoRoom, PlacesOfCall } from '../engine.ts'
+import type { HeldCall } from './held.ts'
+
+export class CallPlaces implements PlacesOfCall {
+  readonly #held: HeldCall
+  readonly #options: CallOptions
+
+  constructor(held: HeldCall, options: CallOptions) {
+    this.#held = held
+    this.#options = options
+  }
+
+  leave(): void {
+    const held = this.#held
+    if (held.mayHavePlaces && !(held.stopped && 'over' in held.stopped)) held.ride(held.held({ ...held.giving(), events: [] }))
+  }
+
+  async take(places: readonly FleetPlace[]): Promise<void> {
+    await this.#held.write(this.#held.held({ take: this.taking(places), events: [] }))
+  }
+
+  async awaitRoom(places: readonly FleetPlace[], lacks: NoRoom, signal: AbortSignal): Promise<void> {
+    const held = this.#held
+    const take = this.taking(places)
+    await held.write(held.held({ line: { holder: take.holder, worker: take.worker, name: lacks.place }, events: [] }))
+    await held.host.places.awaitRoom(take, signal)
+  }
+
+  /** As it goes with a write. */
+  taking(places: readonly FleetPlace[]): Take {
+    const held = this.#held
+    held.mayHavePlaces = true
+    const { uid: holder } = held.request
+    const { root, above = [] } = this.#options
+    const entry = `${holder}#${held.progress.attempt}`
+    const taken = places.map(({ name, capacity, lastsMs: ms }) => ({ name, capacity, ...(ms && { lasts: { ms, entry } }) }))
+    const own = { holder, worker: held.host.lease.worker, places: taken }
+    return root === undefined ? own : { ...own, above: [root, ...above] }
+  }
+}
