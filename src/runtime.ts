@@ -116,7 +116,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,

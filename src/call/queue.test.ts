@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { frame } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import { manualClock } from '../testing/clock.ts'
 import { tool } from '../tool/tool.ts'
@@ -288,30 +287,20 @@ describe('turns', () => {
 
   test('lines and turns are forgotten, whatever became of their calls', () => {
     const queue = open()
-    const line = queue.line({ tenant: 't', session: 's' }, 'b')
+    const line = queue.line('b')
     const places = ['1', '2', '3'].map((id) => queue.expect(line, at(id), 'barrier'))
-    expect(queue.line({ tenant: 't', session: 's' }, 'b')).toBe(line)
-    expect(queue.line({ tenant: 't', session: 's' }, null)).not.toBe(queue.line({ tenant: 't', session: 's' }, null))
-    const joined = queue.expect(queue.line({ tenant: 't', session: 's' }, 'other'), at('1'), 'barrier')
+    expect(queue.line('b')).toBe(line)
+    const joined = queue.expect(queue.line('other'), at('1'), 'barrier')
     for (const place of [...places, joined]) queue.judged(place)
     expect(queue.kept).toBe(0)
-    queue.returns(queue.line({ tenant: 't', session: 's' }, 'b'), at('1'), 'barrier')
+    queue.returns(queue.line('b'), at('1'), 'barrier')
     queue.through(at('1'), null, null)
     expect(queue.kept).toBe(0)
   })
 
-  test('names are framed: no two batches share a line by accident', () => {
-    const queue = open()
-    const line = queue.line({ tenant: 't', session: 's' }, 'b')
-    queue.expect(line, at('1'), 'barrier')
-    expect(line.name).toBe(frame('t', 's', 'b'))
-    expect(queue.line({ tenant: 't', session: 'z' }, 'b')).not.toBe(line)
-    expect(queue.line({ tenant: 'z', session: 's' }, 'b')).not.toBe(line)
-  })
-
   test('a call in two batches leaves both when it leaves one, and an ask that ends nothing leaves neither', () => {
     const queue = open()
-    const [one, two] = [queue.line({ tenant: 't', session: 's' }, 'one'), queue.line({ tenant: 't', session: 's' }, 'two')]
+    const [one, two] = [queue.line('one'), queue.line('two')]
     const first = queue.expect(one, at('x'), 'barrier')
     const same = queue.expect(two, at('x'), 'barrier')
     const conflict = queue.expect(one, at('x'), 'barrier')
@@ -330,7 +319,7 @@ describe('turns', () => {
 
   test('keys are told in the model’s order, and equal ones are in turn until the first has left', () => {
     const queue = open()
-    const line = queue.line({ tenant: 't', session: 's' }, 'b')
+    const line = queue.line('b')
     const [a, b, c] = ['a', 'b', 'c'].map((id) => queue.expect(line, at(id), 'keyed')) as [never, never, never]
     expect([line.mayRun(c, 'l'), line.mayRun(b, 'k'), line.mayRun(a, 'k')]).toEqual([false, false, true])
     expect([line.mayRun(b, 'k'), line.mayRun(c, 'l')]).toEqual([false, true])

@@ -64,10 +64,8 @@ export class Queue {
     return this.#lines.size + this.#placed + this.#gates.size + this.#sessions.size
   }
 
-  /** The line of a batch. Those of one name are one; without a name each run has its own. */
-  line({ tenant, session }: { tenant: string; session: string }, batch: string | null): Line {
-    if (batch === null) return new Line('')
-    const name = frame(tenant, session, batch)
+  /** The line of a batch or a run. Those of one name are one. */
+  line(name: string): Line {
     return this.#lines.get(name) ?? new Line(name)
   }
 

@@ -155,6 +155,7 @@ export interface Asked {
   readonly input: string
   readonly hash: string
   readonly options: CallOptions | null
+  readonly line: string | null
 }
 
 export interface Settled {

@@ -46,6 +46,8 @@ export interface CallRequest {
   readonly hash: string
   /** CallOptions as JSON; null if nothing was said. */
   readonly options: string | null
+  /** The line in which its turn matters: all of it that is open goes to one worker. Null if it stands in none. */
+  readonly line: string | null
   readonly createdAt: number
 }
 

@@ -23,6 +23,7 @@ export interface Place {
 interface Around {
   readonly batch: string
   readonly order: number
+  readonly line: string | null
   readonly root: string | undefined
   readonly above: readonly string[] | undefined
 }
@@ -51,6 +52,7 @@ export function askedOf(
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
     options: optionsOf(call, tool, read, at, at.byHost === true && entry?.internal === true, limits.bytes),
+    line: at.line,
   }
 }
 

@@ -5,13 +5,14 @@ import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
 import type { Family, Pace } from '../call/family.ts'
 import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
-import type { Place as Turn } from '../call/line.ts'
+import type { Line } from '../call/line.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { noTimes } from '../journal/times.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { frame, type Ids } from '../kernel/id.ts'
 import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
@@ -33,6 +34,7 @@ export class Batches {
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
   readonly #mayAbort: boolean
+  readonly #ids: Ids
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -40,7 +42,7 @@ export class Batches {
   /** Runs whose calls are being started right now. */
   readonly #beginning = new Set<{ readonly place: Place; readonly batch: Batch }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; mayAbort: boolean }) {
+  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; ids: Ids; mayAbort: boolean }) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
@@ -48,6 +50,7 @@ export class Batches {
     this.#sizes = host.sizes
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
     this.#mayAbort = host.mayAbort
+    this.#ids = host.ids
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -59,16 +62,23 @@ export class Batches {
     const { batch: most } = this.#sizes
     if (calls.length > most) throw new PawlError('batch_too_long', `It has ${calls.length} calls; at most ${most} are taken.`)
     const seen = new Map<string, number>()
-    const kinds: Concurrency['kind'][] = []
+    const entries = calls.map((call) => how.tools.find(call.name))
+    const kinds = entries.map((entry) => entry?.kind ?? 'parallel')
+    const line = this.#line(place, kinds, how)
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      const entry = how.tools.find(call.name)
-      kinds.push(entry?.kind ?? 'parallel')
       const { batch, root, above, byHost } = how
-      return askedOf(call, entry, place, { batch, occurrence, order, root, above, byHost }, this.#reading)
+      return askedOf(
+        call,
+        entries[order],
+        place,
+        { batch, occurrence, order, root, above, byHost, line: line?.name ?? null },
+        this.#reading,
+      )
     })
-    const turns = this.#expect(place, asks, kinds, how)
+    const strict = how.onFailure === 'stop'
+    const turns = line ? asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict)) : none
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
     this.#standing.began(open)
     const over = (): void => this.#standing.over(open)
@@ -161,27 +171,23 @@ export class Batches {
 
   /** Calls that come back after a crash stand in line again, in their order, before any of them goes on. */
   returning(records: readonly CallRecord[]): void {
-    const placed = records.map((record) => {
-      const { order = 0, batch } = record.options === null ? ({} as CallOptions) : (JSON.parse(record.options) as CallOptions)
-      return { record, order, batch: batch ?? record.position.batch }
-    })
-    // Runs without a name are not told apart any more, and stand in one line.
-    for (const { record, batch } of placed.toSorted((a, b) => a.order - b.order)) {
+    const placed = records.map((record) => ({
+      record,
+      order: record.options === null ? 0 : ((JSON.parse(record.options) as CallOptions).order ?? 0),
+    }))
+    for (const { record } of placed.toSorted((a, b) => a.order - b.order)) {
       const entry = this.#standing.of(record).recorded(record.tool)
-      if (!entry || record.wait !== null) continue
-      this.#queue.returns(this.#queue.line(record.position, batch), record.position, entry.kind)
+      if (!entry || record.wait !== null || record.line === null) continue
+      this.#queue.returns(this.#queue.line(record.line), record.position, entry.kind)
     }
   }
 
   /** What runs alone, or together with everything beside it, needs no line. A batch with a name may be asked for in several runs. */
-  #expect(place: Place, asks: readonly Asked[], kinds: readonly Concurrency['kind'][], how: How): readonly Turn[] {
-    const { batch, root } = how
-    const strict = how.onFailure === 'stop'
+  #line({ tenant, session }: Place, kinds: readonly Concurrency['kind'][], { batch, root, onFailure }: How): Line | null {
     const inPieces = batch !== '' && root === undefined
-    const matters = asks.length > 1 && (strict || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
-    if (!inPieces && !matters) return none
-    const line = this.#queue.line(place, batch === '' ? null : batch)
-    return asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict))
+    const matters = kinds.length > 1 && (onFailure === 'stop' || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
+    if (!inPieces && !matters) return null
+    return this.#queue.line(batch === '' ? frame(tenant, session, '', this.#ids.next()) : frame(tenant, session, batch))
   }
 
   #judged(order: number, { places, how }: Batch, uid = ''): void {

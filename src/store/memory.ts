@@ -178,11 +178,20 @@ export function memoryStore(options: { clock: Clock }): Store {
     },
     claim: (worker, tools, limit) => {
       const claimed: CallRecord[] = []
+      const wants = ({ progress: { state } }: Row): boolean => state !== 'settled' && state !== 'parked'
+      const isFree = (row: Row): boolean => wants(row) && row.owner !== worker && !alive(row.owner) && tools.includes(row.inserted.tool)
+      // A line of which a living worker has a part is that one's.
+      const others = new Set<string | null>()
+      for (const row of unsettled)
+        if (wants(row) && row.progress.wait === null && row.owner !== worker && alive(row.owner)) others.add(row.inserted.line)
+      others.delete(null)
+      const lines = new Set<string | null>()
       for (const row of unsettled) {
-        if (claimed.length >= limit) break
+        const { line } = row.inserted
+        const landed = row.progress.wait !== null
+        if (!isFree(row) || (!landed && others.has(line)) || (claimed.length >= limit && (line === null || !lines.has(line)))) continue
+        if (!landed) lines.add(line)
         const { state } = row.progress
-        if (state === 'settled' || state === 'parked' || row.owner === worker || alive(row.owner)) continue
-        if (!tools.includes(row.inserted.tool)) continue
         if (state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
         row.owner = worker
         row.fence++

@@ -147,7 +147,8 @@ export interface Store {
   /**
    * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
    * this owner and the next fence, durably, and a running one whose worker died one more of its deaths. Two workers never get the same
-   * call, and none gets its own again, not even when its lease has run out: it is at work on it.
+   * call, and none gets its own again, not even when its lease has run out: it is at work on it. What is open of a line goes to one worker,
+   * whatever the limit, and not while another that lives has some of it; what lands an answer (it has a wait) has left its line.
    */
   claim(worker: string, tools: readonly string[], limit: number): Soon<CallRecord[]>
   /** Ends the worker's lease: what it still owns may be claimed at once. */

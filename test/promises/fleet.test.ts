@@ -263,6 +263,35 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
+  test('SCHED-1: what a dead worker left of a batch goes to one worker, in the model’s order', async () => {
+    const order: string[] = []
+    const define = (hangs: boolean): Tool =>
+      tool({
+        name: 'write',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        async execute({ k }) {
+          order.push(k)
+          await new Promise<void>((resolve) => void (hangs ? undefined : clock.timer(100, resolve)))
+          order.push(`${k} done`)
+          return k
+        },
+      })
+    const dying = mortal(store)
+    const first = await createRuntime({ store: dying.store, tools: [define(true)], clock, logger: quiet })
+    const calls = ['a', 'b', 'c', 'd'].map((k) => ({ id: k, name: 'write', input: { k } }))
+    void first.session('s').run(calls)
+    await settle()
+    dying.die()
+    order.length = 0
+    const [one] = [await worker([define(false)]), await worker([define(false)]), await worker([define(false)])]
+    await clock.advance('40s')
+    await clock.advance('1s')
+    await one.session('s').run(calls)
+    expect(order).toEqual(['a', 'a done', 'b', 'b done', 'c', 'c done', 'd', 'd done'])
+  })
+
   test('SCHED-3: nobody in line is overtaken for ever: forty calls on three workers, one key, each once', async () => {
     let now = 0
     let most = 0

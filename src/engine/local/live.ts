@@ -72,7 +72,12 @@ export class Live {
 }
 
 /** A call that nobody has asked for before, as it goes on record. */
-export function newRecord({ position, principal, tool, input, hash, options }: Asked, uid: string, owner: string, at: number): CallRecord {
+export function newRecord(
+  { position, principal, tool, input, hash, options, line }: Asked,
+  uid: string,
+  owner: string,
+  at: number,
+): CallRecord {
   return {
     uid,
     position,
@@ -81,6 +86,7 @@ export function newRecord({ position, principal, tool, input, hash, options }: A
     input,
     hash,
     options: options && JSON.stringify(options),
+    line,
     createdAt: at,
     state: 'received',
     args: null,

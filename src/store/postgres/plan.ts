@@ -189,7 +189,13 @@ class Planner implements Plan {
     const { position: p, ...rest } = call
     const place = placeOf(p)
     this.#placesTaken.add(place)
-    const names = { uid: nameIn(call.uid), principal: nameIn(call.principal), tool: nameIn(call.tool), hash: nameIn(call.hash) }
+    const names = {
+      uid: nameIn(call.uid),
+      principal: nameIn(call.principal),
+      tool: nameIn(call.tool),
+      hash: nameIn(call.hash),
+      line: nameIn(call.line),
+    }
     const where = {
       tenant: nameIn(p.tenant),
       session: nameIn(p.session),

@@ -29,6 +29,10 @@ export interface PostgresOptions {
 const claimable = `state IN ('received', 'queued', 'running') AND (owner IS NULL OR owner <> $1
   AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = calls.owner AND until > clock_timestamp()))`
 
+/** And no living worker but the claimer has a part of its line. */
+const lineIsFree = `(line IS NULL OR wait IS NOT NULL OR NOT EXISTS (SELECT 1 FROM calls AS o JOIN workers AS w ON w.id = o.owner
+  WHERE o.line = calls.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> $1 AND w.until > clock_timestamp()))`
+
 export async function postgresStore({
   connection,
   schema = 'pawl',
@@ -152,20 +156,25 @@ export async function postgresStore({
       return (living.rows[0] as { n: number }).n + 1
     },
     // Two statements, because the second must look again: while the first waited its turn, another may have claimed the row for a
-    // worker whose lease is too young for the first one's snapshot, and which therefore looks dead to it.
+    // worker whose lease is too young for the first one's snapshot, and which therefore looks dead to it. Where there is something to
+    // claim, claims follow one another: two of them must not share a line.
     claim: async (worker, tools, limit) => {
+      const self = nameIn(worker)
+      const known = tools.map(nameIn)
+      const open = `SELECT uid FROM calls WHERE ${claimable} AND tool = ANY($2) AND ${lineIsFree} ORDER BY "createdAt", uid LIMIT $3`
+      if ((await readers.query({ name: 'claimable', text: open, values: [self, known, 1] })).rowCount === 0) return []
       const client = await readers.connect()
       let broken: Error | undefined
       try {
         await client.query('BEGIN')
-        const open = await client.query(
-          `SELECT uid FROM calls WHERE ${claimable} AND tool = ANY($2) ORDER BY "createdAt", uid LIMIT $3 FOR UPDATE SKIP LOCKED`,
-          [nameIn(worker), tools.map(nameIn), limit],
-        )
-        const uids = open.rows.map(({ uid }: { uid: string }) => uid)
+        await client.query(`SELECT pg_advisory_xact_lock(hashtext('pawl claim'), hashtext($1))`, [schema])
+        const found = await client.query(`${open} FOR UPDATE SKIP LOCKED`, [self, known, limit])
+        const uids = found.rows.map(({ uid }: { uid: string }) => uid)
         const claimed = await client.query(
-          `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL)::integer WHERE uid = ANY($2) AND ${claimable} RETURNING *`,
-          [nameIn(worker), uids],
+          `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL)::integer
+             WHERE tool = ANY($2) AND ${claimable} AND (uid = ANY($3) OR wait IS NULL AND line IN (
+               SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL)) RETURNING *`,
+          [self, known, uids],
         )
         await client.query('COMMIT')
         const calls = claimed.rows.map((each) => callOf(each as Parameters<typeof callOf>[0]))

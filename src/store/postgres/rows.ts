@@ -48,6 +48,7 @@ export function callOf({ place: _place, scope: _scope, tenant, session, batch, i
     principal: nameOut(row.principal),
     tool: nameOut(row.tool),
     hash: nameOut(row.hash),
+    line: nameOut(row.line),
     wait: nameOut(row.wait),
     owner: nameOut(row.owner),
     position: { tenant: nameOut(tenant), session: nameOut(session), batch: nameOut(batch), id: nameOut(id), occurrence },

@@ -106,11 +106,11 @@ const writeGroup = `
     END IF;
     IF newcalls IS NOT NULL THEN
       INSERT INTO calls SELECT uid, decode(place, 'hex'), decode(scope, 'hex'), tenant, session, batch, id, occurrence, principal, tool,
-          input, hash, options, "createdAt", state, args, terms, attempt, "startedAt", wait, outcome, "settledAt", fence, owner, deaths, trouble
+          input, hash, options, "createdAt", state, args, terms, attempt, "startedAt", wait, outcome, "settledAt", fence, owner, deaths, trouble, line
         FROM json_to_recordset(newcalls) AS c(needs integer[], uid text, place text, scope text, tenant text, session text, batch text,
           id text, occurrence integer, principal text, tool text, input text, hash text, options text, "createdAt" bigint, state text,
           args text, terms text, attempt integer, "startedAt" bigint, wait text, outcome text, "settledAt" bigint, fence bigint, owner text,
-          deaths integer, trouble text)
+          deaths integer, trouble text, line text)
         WHERE NOT needs && bad;
     END IF;
     IF newwaits IS NOT NULL THEN
@@ -160,7 +160,9 @@ const writeGroup = `
 `
 
 const second = `
-  ALTER TABLE calls ADD COLUMN deaths integer NOT NULL DEFAULT 0, ADD COLUMN trouble text;
+  ALTER TABLE calls ADD COLUMN deaths integer NOT NULL DEFAULT 0, ADD COLUMN trouble text, ADD COLUMN line text;
+  -- By hash: a line's name may be longer than an index entry.
+  CREATE INDEX calls_line ON calls USING hash (line) WHERE line IS NOT NULL AND state IN ('received', 'queued', 'running');
   ALTER TABLE waits ADD COLUMN terms text;
   CREATE TABLE holds (
     place bytea NOT NULL, holder text COLLATE "C" NOT NULL, name text NOT NULL, worker text COLLATE "C" NOT NULL,

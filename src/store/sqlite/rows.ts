@@ -42,9 +42,9 @@ export class GroupWriter {
     this.#held = db.prepare('SELECT 1 FROM calls WHERE uid = ? AND fence = ?')
     this.#open = db.prepare('SELECT 1 FROM waits WHERE id = ? AND resolution IS NULL')
     this.#insertCall = db.prepare(
-      `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, createdAt,
+      `INSERT INTO calls (uid, tenant, session, batch, id, occurrence, principal, tool, input, hash, options, line, createdAt,
          state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble, fence, owner)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant, session, batch, id, occurrence) DO NOTHING`,
     )
     this.#updateCall = db.prepare(
@@ -127,6 +127,7 @@ export class GroupWriter {
         call.input,
         call.hash,
         call.options,
+        call.line,
         call.createdAt,
         call.state,
         call.args,

@@ -90,6 +90,8 @@ const migrations: readonly string[] = [
   `
   ALTER TABLE calls ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE calls ADD COLUMN trouble TEXT;
+  ALTER TABLE calls ADD COLUMN line TEXT;
+  CREATE INDEX calls_line ON calls (line) WHERE line IS NOT NULL AND state IN ('received', 'queued', 'running');
   ALTER TABLE waits ADD COLUMN terms TEXT;
   CREATE TABLE holds (
     name   TEXT NOT NULL,

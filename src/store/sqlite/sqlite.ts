@@ -28,6 +28,12 @@ const busyTimeoutMs = 5_000
 /** How often another process's writes are looked for. */
 const pollMs = 100
 
+const living = '(SELECT id FROM workers WHERE issued <= ?2 AND until > ?2)'
+/** What a claim may take: calls that want a worker, of the tools ?3, whose owner is neither the claimer ?1 nor alive. */
+const claimable = `state IN ('received', 'queued', 'running') AND (owner IS NULL OR owner <> ?1 AND owner NOT IN ${living})
+  AND tool IN (SELECT value FROM json_each(?3))`
+const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL), owner = ?1`
+
 export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   if (file === '' || file === ':memory:') {
     throw new PawlError('config_invalid', `store is 'sqlite:${file}'; name a file, or use 'memory:'.`)
@@ -98,14 +104,16 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     living: db.prepare('SELECT count(*) AS n FROM workers WHERE issued <= ?1 AND until > ?1'),
     leave: db.prepare('DELETE FROM workers WHERE id = ?'),
     workers: db.prepare('SELECT id FROM workers WHERE id <> ?'),
-    // Both lists go in as JSON, so that the statement is prepared once whatever their length.
+    // Lists go in as JSON, so that the statements are prepared once whatever their length.
     claim: db.prepare(
-      `UPDATE calls SET fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL), owner = ?1 WHERE uid IN (
-         SELECT uid FROM calls WHERE state IN ('received', 'queued', 'running')
-           AND (owner IS NULL OR owner <> ?1 AND owner NOT IN (SELECT id FROM workers WHERE issued <= ?2 AND until > ?2))
-           AND tool IN (SELECT value FROM json_each(?3))
+      `${takeOver} WHERE uid IN (
+         SELECT uid FROM calls AS c WHERE ${claimable} AND (line IS NULL OR wait IS NOT NULL OR NOT EXISTS (
+           SELECT 1 FROM calls AS o WHERE o.line = c.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> ?1 AND o.owner IN ${living}))
          ORDER BY createdAt, uid LIMIT ?4)
        RETURNING *`,
+    ),
+    claimLines: db.prepare(
+      `${takeOver} WHERE line IN (SELECT value FROM json_each(?4)) AND line IS NOT NULL AND wait IS NULL AND ${claimable} RETURNING *`,
     ),
     setting: db.prepare('SELECT value FROM settings WHERE key = ?'),
     putSetting: db.prepare('INSERT OR IGNORE INTO settings (key, value) VALUES (?, ?)'),
@@ -166,7 +174,12 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       for (const { id } of q.workers.all(worker) as { id: string }[]) {
         if (!locks.has(id) && surelyDead(file, id)) q.leave.run(id)
       }
-      const rows = inTransaction(() => q.claim.all(worker, clock.monotonic(), JSON.stringify(tools), limit))
+      const rows = inTransaction(() => {
+        const [now, known] = [clock.monotonic(), JSON.stringify(tools)]
+        const claimed = q.claim.all(worker, now, known, limit) as { line: string | null; wait: string | null }[]
+        const lines = claimed.flatMap(({ line, wait }) => (line !== null && wait === null ? [line] : []))
+        return lines.length === 0 ? claimed : [...claimed, ...q.claimLines.all(worker, now, known, JSON.stringify(lines))]
+      })
       // RETURNING has an order of its own.
       return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
     },

@@ -36,6 +36,51 @@ async function neverTwice(handles: readonly Store[]): Promise<void> {
 export const claimCases: readonly StoreCase[] = [
   {
     topic: 'claim',
+    name: 'what is open of a line goes to one worker, whatever the limit, and no part of it to another while that one lives',
+    promise: ['SCHED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      let at = r.longAgo
+      const of = (uid: string, line: string | null, over: object = {}) => r.callRecord(uid, { line, createdAt: at++, ...over })
+      await r.insert(store, of('a1', 'A'), of('b1', 'B'), of('a2', 'A'), of('x', null), of('a3', 'A', { tool: 'unknown' }))
+      await store.renew('w', long)
+      await store.renew('v', long)
+      assert.deepEqual(uids(await store.claim('w', r.tools, 1)), ['a1', 'a2'])
+      // What comes later is that one's too; what lands an answer is not in line any more.
+      await r.insert(store, of('a4', 'A'), of('a5', 'A', { wait: 'w1', state: 'queued' }))
+      assert.deepEqual(uids(await store.claim('v', [...r.tools, 'unknown'], 10)), ['b1', 'x', 'a5'])
+      assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['a4'])
+      await store.leave('w')
+      assert.deepEqual(uids(await store.claim('v', [...r.tools, 'unknown'], 10)), ['a1', 'a2', 'a3', 'a4'])
+    },
+  },
+  {
+    topic: 'claim',
+    name: 'two handles that claim at once never share a line',
+    promise: ['SCHED-1'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      const other = await again()
+      await store.renew('w', long)
+      await other.renew('v', long)
+      const calls = Array.from({ length: 60 }, (_, index) =>
+        r.callRecord(`c${String(index).padStart(2, '0')}`, { line: `line ${index % 6}` }),
+      )
+      await r.insert(store, ...calls)
+      const taken = await Promise.all(
+        Array.from({ length: 8 }, async (_, turn) => (turn % 2 ? store.claim('w', r.tools, 3) : other.claim('v', r.tools, 3))),
+      )
+      const owner = new Map<string, string | null>()
+      for (const { line, owner: own } of taken.flat()) {
+        assert.equal(owner.get(line ?? '') ?? own, own)
+        owner.set(line ?? '', own)
+      }
+      assert.equal(taken.flat().length, 60)
+    },
+  },
+  {
+    topic: 'claim',
     name: 'takes what is received, queued or running, and nothing that is parked or settled',
     promise: ['DUR-3'],
     async run(open) {

@@ -30,6 +30,7 @@ export function callRecord(uid: string, over: Partial<CallRecord> = {}): CallRec
     input: '{}',
     hash: `hash of ${uid}`,
     options: null,
+    line: null,
     createdAt: longAgo,
     state: 'received',
     args: null,

@@ -128,7 +128,7 @@ interface Call {
 
 async function start(tool: string): Promise<Call> {
   const position = { tenant: 'acme', session: 's 1', batch: 'b/1', id: randomUUID(), occurrence: 0 }
-  const asked: Asked = { position, principal: null, tool, input: '{}', hash: 'not looked at here', options: null }
+  const asked: Asked = { position, principal: null, tool, input: '{}', hash: 'not looked at here', options: null, line: null }
   const place = placeOf(position)
   const workflow = connect({ url: server().ingress }).workflowClient<CallWorkflow>({ name: 'PawlCall' }, place)
   await workflow.workflowSubmit(asked)
