@@ -7,6 +7,7 @@ import type { Clock } from '../kernel/time.ts'
 import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { Places } from '../journal/places.ts'
+import { Deadlines } from './deadlines.ts'
 import { GroupCommit } from './group.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from './store.ts'
 
@@ -34,6 +35,8 @@ class Tables {
   readonly keys = new Map<string, string>()
   readonly waitsOf = new Map<string, string[]>()
   readonly open = new Set<string>()
+  /** Of those. */
+  readonly deadlines = new Deadlines()
   readonly attachments = new Map<string, AttachmentRecord>()
   readonly events: { readonly event: NewEvent; readonly seq: number }[] = []
   readonly sequences = new Map<string, Map<string, number>>()
@@ -65,13 +68,16 @@ class Tables {
         this.waits.set(wait.id, wait)
         this.keys.set(wait.keyHash, wait.id)
         this.waitsOf.set(wait.call, [...(this.waitsOf.get(wait.call) ?? []), wait.id])
+        if (wait.resolution !== null) continue
         this.open.add(wait.id)
+        this.deadlines.add(wait)
       }
     if (change.resolveWait) {
       const { id, resolution } = change.resolveWait
       const wait = this.waits.get(id) as WaitRecord
       this.waits.set(id, { ...wait, resolution })
       this.open.delete(id)
+      this.deadlines.remove(wait)
       const call = this.calls.get(wait.call)
       if (call?.progress.state === 'parked' && call.progress.wait === id) call.progress = { ...call.progress, state: 'queued' }
     }
@@ -110,13 +116,11 @@ class Tables {
 export function memoryStore(options: { clock: Clock }): Store {
   const { clock } = options
   const tables = new Tables()
-  const { calls, positions, unsettled, steps, waits, keys, waitsOf, open, attachments, events } = tables
+  const { calls, positions, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, events } = tables
   const workers = new Map<string, number>()
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
-  const openWaits = (): WaitRecord[] =>
-    [...open].map((id) => waits.get(id) as WaitRecord).toSorted((a, b) => a.deadline - b.deadline || (a.id < b.id ? -1 : 1))
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
 
   return {
@@ -136,11 +140,8 @@ export function memoryStore(options: { clock: Clock }): Store {
     waitsOf: (call) => (waitsOf.get(call) ?? []).map((id) => waits.get(id) as WaitRecord),
     wait: (id) => waits.get(id),
     waitByKeyHash: (hash) => waits.get(keys.get(hash) ?? ''),
-    dueWaits: (now, limit) =>
-      openWaits()
-        .filter((wait) => wait.deadline <= now)
-        .slice(0, limit),
-    nextDeadline: () => openWaits()[0]?.deadline,
+    dueWaits: (now, limit) => deadlines.due(now, limit).map((id) => waits.get(id) as WaitRecord),
+    nextDeadline: () => deadlines.soonest,
     attachment: (tenant, id) => {
       const found = attachments.get(frame(tenant, id))
       return found && copyOf(found)
@@ -153,6 +154,7 @@ export function memoryStore(options: { clock: Clock }): Store {
       }
       return found
     },
+    lastPosition: () => events.length,
     renew: (worker, leaseMs) => {
       workers.set(worker, clock.monotonic() + leaseMs)
       group.shared = workers.size > 1

@@ -98,6 +98,8 @@ export interface Store {
   attachment(tenant: string, id: string): Soon<AttachmentRecord | undefined>
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
   events(query: EventQuery): Soon<EventRecord[]>
+  /** Of the newest event; 0 if there is none. */
+  lastPosition(): Soon<number>
 
   /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. */
   renew(worker: string, leaseMs: number): Soon<void>

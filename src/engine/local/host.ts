@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Lease } from './lease.ts'
+import type { Answers } from './answers.ts'
 import type { Timers, Waiters } from './wake.ts'
 
 export interface Host {
@@ -16,6 +17,7 @@ export interface Host {
   readonly lease: Lease
   readonly timers: Timers
   readonly waiters: Waiters
+  readonly answers: Answers
   /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
   readonly closing: () => boolean
 }

@@ -17,15 +17,18 @@ import {
   type StepRecord,
   type WaitRecord,
 } from '../../journal/call-state.ts'
-import type { AttachmentRecord } from '../../store/store.ts'
-import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
+import type { AttachmentRecord, Guard } from '../../store/store.ts'
+import { derived } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
-import { cancelKey, type Ended, HeldCall } from './held.ts'
+import { cancelKey } from './cancelling.ts'
+import { type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Waiting } from './waiting.ts'
+import { CallWaits } from './waits.ts'
 
 const noOptions: CallOptions = {}
+const none: readonly never[] = []
 const retryKey = /^retry:\d+$/
 
 /** What is on record of a call that is taken up again; its options, where they are at hand. */
@@ -45,11 +48,13 @@ export class LocalInvocation implements Invocation {
   readonly #host: Host
   /** By key and by name; most calls have none. */
   #steps: Map<string, StepRecord> | null
-  #waits: Map<string, WaitRecord> | null
+  readonly #waits: CallWaits
   retries: number
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
+  /** Hears that it may be idle now. */
+  onIdle: (() => void) | null = null
   /** What it was before its body was to begin, until it does. */
   #before: CallProgress | null = null
 
@@ -61,7 +66,7 @@ export class LocalInvocation implements Invocation {
     this.interrupted = interruptionOf(record)
     this.landed = known.landed ?? null
     this.#steps = known.steps ? new Map(known.steps.map((step) => [step.key, step])) : null
-    this.#waits = known.waits ? new Map(known.waits.map((wait) => [wait.name, wait])) : null
+    this.#waits = new CallWaits(host, this.held, known.waits ?? none)
     this.retries = known.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
     const cancel = this.#steps?.get(cancelKey)
     if (cancel) this.held.cancelledBefore(cancel)
@@ -89,6 +94,10 @@ export class LocalInvocation implements Invocation {
   /** Nothing but waits and sleeps is under way: the body may be let go and taken up again elsewhere. */
   get idle(): boolean {
     return this.#waiting !== null && this.#waiting.open && this.#running === 0
+  }
+  /** Whether it would be if all that it called were: no step runs, and its body may be run again. */
+  get mayBeIdle(): boolean {
+    return this.#running === 0 && this.held.progress.state === 'running' && this.terms?.onCrash === 'rerun'
   }
 
   /** Puts a new call on record; rides with whatever its pipeline writes next. */
@@ -174,26 +183,16 @@ export class LocalInvocation implements Invocation {
     return end
   }
 
-  async wait(spec: WaitSpec): Promise<Wait> {
-    const found = this.#waits?.get(spec.name)
-    if (found) return this.#shown(found)
-    const { clock, ids, timers } = this.#host
-    const { held } = this
-    const createdAt = clock.now()
-    const salt = newSalt()
-    const keyHash = hashKey(this.#keyOf(spec.name, salt))
-    const own = { id: ids.next(), call: this.request.uid, name: spec.name, salt, keyHash }
-    const record: WaitRecord = { ...own, deadline: createdAt + spec.deadlineMs, createdAt, terms: null, resolution: null }
-    // Known before it is durable, so that two callers of one name get one wait.
-    this.#waits ??= new Map()
-    this.#waits.set(spec.name, record)
-    const { id, name, deadline } = record
-    await held.write(held.held({ insertWaits: [record], events: [held.event('wait.opened', createdAt, { wait: id, name, deadline })] }))
-    timers.soon(deadline)
-    return this.#shown(record)
+  wait(spec: WaitSpec): Promise<Wait> {
+    return this.#waits.open(spec)
+  }
+
+  abandon(): Promise<readonly Wait[]> {
+    return this.#waits.abandon()
   }
 
   async answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
+    await this.#waits.announce(wait)
     return this.#idly.asked(() => this.#host.waiters.answer(wait.id, signal))
   }
 
@@ -275,19 +274,28 @@ export class LocalInvocation implements Invocation {
     checkMove(held.progress.state, 'parked')
     this.#account(this.#host.clock.now())
     const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
-    const change = held.held({
-      updateCall: { uid: this.request.uid, progress, release: true },
-      events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
-    })
+    const parked = held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })
+    const change = held.held({ updateCall: { uid: this.request.uid, progress, release: true }, events: [parked] })
+    const guards: Guard[] = [...change.guards, { kind: 'open', wait: wait.id }]
     held.letsGo('under way')
-    let parked = false
+    let letGo = false
     try {
-      const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
-      parked = committed.ok
-      if (committed.ok) return 'parked'
-      return committed.refused.kind === 'open' ? 'answered' : 'lost'
+      for (;;) {
+        const told = this.#waits.announcement(wait)
+        const committed = await this.#host.store.commit(
+          told
+            ? { ...change, guards: [...guards, told.guard], insertCall: told.insertCall, events: [parked, ...told.events] }
+            : { ...change, guards },
+        )
+        letGo = committed.ok
+        if (committed.ok) return 'parked'
+        if (committed.refused.kind === 'open') return 'answered'
+        if (committed.refused.kind !== 'absent') return 'lost'
+        // The body, or an attempt before, had waited for it inside: then that was announced.
+        this.#waits.announced(wait)
+      }
     } finally {
-      held.letsGo(parked ? 'parked' : 'not yet')
+      held.letsGo(letGo ? 'parked' : 'not yet')
     }
   }
 
@@ -315,14 +323,6 @@ export class LocalInvocation implements Invocation {
     this.#steps.set(step.key, step)
   }
 
-  #keyOf(name: string, salt: string): string {
-    return waitKey(this.#host.secret, { tenant: this.request.position.tenant, call: this.request.uid, name, salt })
-  }
-
-  #shown(record: WaitRecord): Wait {
-    return { id: record.id, name: record.name, key: this.#keyOf(record.name, record.salt), deadline: record.deadline }
-  }
-
   /** With the write that follows: where the time went until now. */
   #account(at: number): void {
     this.held.account(at, this.#waiting?.taken() ?? 0)
@@ -331,7 +331,7 @@ export class LocalInvocation implements Invocation {
   /** Only while the call is ours. */
   get #idly(): Waiting {
     this.held.check()
-    this.#waiting ??= new Waiting(this.#host.clock)
+    this.#waiting ??= new Waiting(this.#host.clock, () => this.onIdle?.())
     return this.#waiting
   }
 }

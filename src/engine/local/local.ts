@@ -13,13 +13,15 @@ import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
 import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
-import { Answers } from './answers.ts'
+import { Answers, type JudgeValue } from './answers.ts'
 import { takeDown } from './children.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
-import { finished, Live, newRecord } from './live.ts'
+import { finished, Live } from './live.ts'
 import { Lease } from './lease.ts'
-import { recordedForm, unlessCancelled } from './recorded.ts'
+import { newRecord } from './new-record.ts'
+import { Outside } from './outside.ts'
+import { recordedForm } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
@@ -33,6 +35,8 @@ export interface LocalEngineOptions {
   /** The tools this worker can run at the moment, as records call them: it claims no others. */
   readonly tools: () => readonly string[]
   readonly drive: Drive
+  /** Whether a value may be the outcome of a parked call. */
+  readonly judge: JudgeValue
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
 }
@@ -45,6 +49,7 @@ export class LocalEngine implements Engine {
   /** By place. A start that still asks the store stands here too, so that two starts of one call are one. */
   readonly #live = new Places<Live | Promise<Live>>()
   readonly #byUid = new Map<string, Live>()
+  readonly #outside: Outside
   readonly #stopListening: () => void
   #closing = false
   #closed = false
@@ -55,9 +60,10 @@ export class LocalEngine implements Engine {
     this.#drive = options.drive
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
     const waiters = new Waiters(store)
-    this.#answers = new Answers({ store, clock, waiters })
+    const answers = new Answers({ store, clock, waiters, judge: options.judge })
+    this.#answers = answers
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, closing: () => this.#closing }
+    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, answers, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
@@ -66,6 +72,7 @@ export class LocalEngine implements Engine {
         await Promise.all(records.map((record) => this.#adopt(record)))
       },
     })
+    this.#outside = new Outside({ store, waiters, timers, lives: this.#byUid, settled: (record) => void this.#watch(record) })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
@@ -106,13 +113,17 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
-    const held = this.#byUid.get(uid)?.invocation?.held
-    const asked = held && (await held.cancel(why))
-    if (held && (asked || held.letGo !== 'parked')) return asked === true
+    const invocation = this.#byUid.get(uid)?.invocation
+    if (invocation) {
+      const asked = invocation.held.cancel(why)
+      // In the same breath: no answer is taken any more that nobody would hear.
+      await invocation.abandon().catch(() => {}) // then the pipeline does it
+      if ((await asked) || invocation.held.letGo !== 'parked') return asked
+    }
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    return wait ? this.#answers.cancel(wait, why) : false
+    return record && wait ? this.#answers.cancelParked(wait, record, why) : false
   }
 
   async close(graceMs: number): Promise<void> {
@@ -142,6 +153,7 @@ export class LocalEngine implements Engine {
     const go = (record: CallRecord | undefined): Live => {
       if (!record) return this.#begin(asked)
       const live = this.#watch(record)
+      if (found instanceof Promise) this.#looks(this.#outside.lookAt(live))
       if (this.#sweeper.isOrphan(record.uid)) this.look()
       // A settled call is answered from its record; only open ones stay in memory.
       if (record.state === 'settled') this.#live.delete(asked.position)
@@ -211,8 +223,7 @@ export class LocalEngine implements Engine {
     )
   }
 
-  #driven(live: Live, invocation: LocalInvocation, given: Driven, second = false): void {
-    const driven = unlessCancelled(given, invocation.stopped)
+  #driven(live: Live, invocation: LocalInvocation, driven: Driven, second = false): void {
     if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
     const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
@@ -230,7 +241,11 @@ export class LocalEngine implements Engine {
 
   async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
     const parked = await invocation.park(wait)
-    if (parked === 'parked') return live.park()
+    if (parked === 'parked') {
+      live.park()
+      if (live.newsWhileHeld) this.#looks(this.#outside.lookAt(live))
+      return
+    }
     if (parked === 'lost') return this.#lost(live)
     // Its answer came before it could park: land it here and now.
     const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
@@ -241,12 +256,8 @@ export class LocalEngine implements Engine {
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
-    this.#driven(
-      live,
-      invocation,
-      { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) },
-      second,
-    )
+    const broken = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
+    this.#driven(live, invocation, { settle: broken }, second)
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
@@ -269,6 +280,7 @@ export class LocalEngine implements Engine {
   async #lost(live: Live): Promise<void> {
     live.release()
     const record = await this.#host.store.callAt(live.position)
+    if (this.#byUid.get(live.uid) !== live) return // it has been told meanwhile
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
     if (record.hash !== live.hash) {
       const message = `Another call with id '${live.position.id}' was recorded first`
@@ -277,38 +289,30 @@ export class LocalEngine implements Engine {
     if (record.uid === live.uid) return void this.#watch(record)
     this.#forget(live)
     const other = this.#watch(record)
+    this.#looks(this.#outside.lookAt(other))
     other.settled().then(live.resolve, (error: unknown) => live.reject(error))
   }
 
   #hinted(hint: Hint): void {
     if (this.#closing) return
-    if (hint.wakes || hint.outside) this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
-    if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
+    if (hint.wakes || hint.outside) this.#looks(this.#sweeper.sweep())
+    if (hint.outside) this.#looks(this.#outside.look())
   }
 
   /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
   look(): void {
     if (this.#closing) return
-    this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
+    this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.
-    this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))
+    this.#looks(this.#host.timers.sweep())
+    // Should a look have failed, this one makes up for it.
+    this.#looks(this.#outside.look())
   }
 
-  #failedToLook(error: unknown): void {
-    if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
-  }
-
-  /** Another process wrote: it may have settled what we watch, answered what we wait for, or set a sooner deadline. */
-  async #lookOutside(): Promise<void> {
-    const { store, waiters, timers } = this.#host
-    await waiters.lookAtAll()
-    for (const live of this.#byUid.values()) {
-      if (live.invocation) continue
-      const record = await store.call(live.uid)
-      if (record?.state === 'settled') this.#watch(record)
-    }
-    const next = await store.nextDeadline()
-    if (next !== undefined) timers.soon(next)
+  #looks(look: Promise<void>): void {
+    look.catch((error: unknown) => {
+      if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
+    })
   }
 
   /** Goes on with a claimed call from what is on record. */
@@ -322,7 +326,7 @@ export class LocalEngine implements Engine {
     } catch (error) {
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
       this.#sweeper.orphaned(record.uid)
-      return this.#failedToLook(error)
+      return this.#looks(Promise.reject(error))
     }
     const [steps, waits] = known
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined

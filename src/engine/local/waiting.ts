@@ -4,14 +4,16 @@ import type { Clock } from '../../kernel/time.ts'
 
 export class Waiting {
   readonly #clock: Clock
+  readonly #opened: () => void
   #open = 0
   /** Of those, what the body asked for itself, and since when there has been any. */
   #asked = 0
   #since = 0
   #ms = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, opened: () => void) {
     this.#clock = clock
+    this.#opened = opened
   }
 
   get open(): boolean {
@@ -41,6 +43,7 @@ export class Waiting {
 
   async until<T>(wait: () => Promise<T>): Promise<T> {
     this.#open++
+    this.#opened()
     try {
       return await wait()
     } finally {

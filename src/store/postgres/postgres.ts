@@ -135,6 +135,7 @@ export async function postgresStore({
             limit,
           ])
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
+    lastPosition: async () => (await one(({ position }: { position: number }) => position, 'SELECT position FROM log', [])) ?? 0,
     renew: async (worker, leaseMs) => {
       await readers.query(
         `INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until`,
