@@ -28,8 +28,8 @@ const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachm
 class Tables {
   readonly calls = new Map<string, Row>()
   readonly positions = new Places<Row>()
-  /** Not settled: looking for work costs what is open, not what was. */
-  readonly unsettled = new Set<Row>()
+  /** Those that want a worker, or have one: looking for work costs neither what is settled nor what is parked. */
+  readonly wanting = new Set<Row>()
   readonly steps = new Map<string, Map<string, StepRecord>>()
   readonly waits = new Map<string, WaitRecord>()
   readonly keys = new Map<string, string>()
@@ -48,14 +48,15 @@ class Tables {
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
       this.calls.set(inserted.uid, row)
       this.positions.set(inserted.position, row)
-      this.unsettled.add(row)
+      if (inserted.state !== 'settled' && inserted.state !== 'parked') this.wanting.add(row)
     }
     if (change.updateCall) {
       const { uid, progress, release } = change.updateCall
       const row = this.calls.get(uid) as Row
       row.progress = progress
       if (release) row.owner = null
-      if (progress.state === 'settled') this.unsettled.delete(row)
+      if (progress.state === 'settled' || progress.state === 'parked') this.wanting.delete(row)
+      else this.wanting.add(row)
     }
     // Most changes have none of these: nothing is walked for them.
     if (change.steps)
@@ -79,7 +80,10 @@ class Tables {
       this.open.delete(id)
       this.deadlines.remove(wait)
       const call = this.calls.get(wait.call)
-      if (call?.progress.state === 'parked' && call.progress.wait === id) call.progress = { ...call.progress, state: 'queued' }
+      if (call?.progress.state === 'parked' && call.progress.wait === id) {
+        call.progress = { ...call.progress, state: 'queued' }
+        this.wanting.add(call)
+      }
     }
     if (change.attachments)
       for (const each of change.attachments) {
@@ -116,7 +120,7 @@ class Tables {
 export function memoryStore(options: { clock: Clock }): Store {
   const { clock } = options
   const tables = new Tables()
-  const { calls, positions, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, events } = tables
+  const { calls, positions, wanting, steps, waits, keys, waitsOf, deadlines, attachments, events } = tables
   const workers = new Map<string, number>()
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
@@ -160,18 +164,17 @@ export function memoryStore(options: { clock: Clock }): Store {
       group.shared = workers.size > 1
     },
     claim: (worker, tools, limit) => {
-      const claimed: CallRecord[] = []
-      for (const row of unsettled) {
-        if (claimed.length >= limit) break
+      const isFree = ({ owner, inserted }: Row): boolean => owner !== worker && !alive(owner) && tools.includes(inserted.tool)
+      const free = [...wanting]
+        .filter(isFree)
+        .toSorted(({ inserted: a }, { inserted: b }) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
+      return free.slice(0, limit).map((row) => {
         const { state } = row.progress
-        if (state === 'settled' || state === 'parked' || row.owner === worker || alive(row.owner)) continue
-        if (!tools.includes(row.inserted.tool)) continue
         if (state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
         row.owner = worker
         row.fence++
-        claimed.push(recordOf(row) as CallRecord)
-      }
-      return claimed
+        return recordOf(row) as CallRecord
+      })
     },
     leave: (worker) => void workers.delete(worker),
     setting: (key, ifAbsent) => {
