@@ -141,7 +141,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
     const judge = judgeAnswer({ toolsOf: (call) => standing.of(call), clock, logger })
-    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, judge, returning })
+    const parts = { store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, judge, returning }
+    engine = await LocalEngine.open(parts, (made) => (engine = made))
     registry.onChange(() => {
       standing.changed()
       engine.look()

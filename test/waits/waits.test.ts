@@ -19,6 +19,9 @@ const keyOf = async (session: string): Promise<string> => {
 const parked = (runtime: Runtime, session: string, id = 'a'): Promise<void> =>
   until(async () => (await runtime.session(session).calls.get(id))?.state === 'parked')
 
+/** Whose key was handed out last. */
+let lastAsked = ''
+
 const asks = (options: LaterOptions = {}) =>
   tool({
     name: 'asks',
@@ -30,6 +33,7 @@ const asks = (options: LaterOptions = {}) =>
     async execute({ inside }, ctx) {
       const later = await ctx.later<unknown>(options)
       keys.set(ctx.session, later.key)
+      lastAsked = ctx.callId
       return inside ? await later.value : later
     },
   })
@@ -335,7 +339,7 @@ onEveryStore('waits', (ground) => {
   })
 
   // A round trip each on PostgreSQL, where the answer is the same code.
-  const rounds = ground.kind === 'postgres' ? 50 : 1_000
+  const rounds = ground.kind === 'postgres' ? 10 : 1_000
 
   test(`WAIT-3: ${rounds * 100} guesses are refused alike; of 100 holders of the key one is first`, { timeout: 60_000 }, async () => {
     const { runtime } = await ground.worker({ tools: [asks()] })
@@ -401,7 +405,7 @@ onEveryStore('waits', (ground) => {
     }
     reads = 0
     expect(await runtime.resolve(last, { value: 'one' })).toEqual({ answer: 'accepted' })
-    await until(async () => (await runtime.session('many').calls.list({ status: 'settled', limit: 10 })).length === 1)
+    await until(async () => (await runtime.session('many').calls.get(lastAsked, { batch: 'many' }))?.state === 'settled')
     for (let turn = 0; turn < 20; turn++) await clock.advance(0)
     expect(reads).toBeLessThan(20)
     await runtime.close({ grace: 0 })

@@ -76,9 +76,10 @@ export class LocalEngine implements Engine {
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
-  /** Opens for work: takes the lease, then takes over what dead workers left. */
-  static async open(options: LocalEngineOptions): Promise<LocalEngine> {
+  /** Opens for work: takes the lease, then takes over what dead workers left. Bodies may begin meanwhile and make calls: so it is `made` first. */
+  static async open(options: LocalEngineOptions, made: (engine: LocalEngine) => void): Promise<LocalEngine> {
     const engine = new LocalEngine(options)
+    made(engine)
     try {
       await engine.#host.lease.renew()
       engine.#host.lease.keep(() => engine.look())
@@ -247,9 +248,8 @@ export class LocalEngine implements Engine {
       return
     }
     if (parked === 'lost') return this.#lost(live)
-    // Its answer came before it could park: land it here and now.
-    const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
-    this.#run(live, new LocalInvocation(this.#host, request, { landed: await this.#answers.given(wait.id) }))
+    // Its answer came before it could park: it is landed here and now, with what else is on record, such as a cancel.
+    await this.#adopt({ ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id })
   }
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
