@@ -5,6 +5,7 @@ export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from '
 export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/calls.ts'
 export type { EventRecord, EventType } from './journal/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
+export type { Announce, Announcement } from './call/announce.ts'
 export type { ModelPart } from './call/project.ts'
 export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './call/hook.ts'
 export type { Limits } from './call/queue.ts'
@@ -30,6 +31,7 @@ export type { Ids } from './kernel/id.ts'
 export type { Answer } from './wait/resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './kernel/value.ts'
 export type {
+  CancelledWait,
   Later,
   LaterOptions,
   Logger,

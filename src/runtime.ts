@@ -2,17 +2,20 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { Alarms } from './call/alarms.ts'
+import { type Announce, announcing } from './call/announce.ts'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
+import { judgeAnswer } from './call/judge-answer.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import { SessionUsage } from './call/usage.ts'
-import type { Invocation, ResolveAnswer } from './engine/engine.ts'
+import type { Drive, Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
+import { announceTool } from './engine/local/waits.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
 import type { CallRecord } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
@@ -60,6 +63,8 @@ export interface RuntimeOptions {
   readonly hooks?: readonly Hook[]
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
+  /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
+  readonly announce?: Announce
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
@@ -102,6 +107,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
   const hooks = checkHooks(options.hooks ?? [])
+  if (options.announce !== undefined && typeof options.announce !== 'function')
+    throw new PawlError('config_invalid', 'announce is not a function.')
   const show = showing({ hooks, budget: output, clock, logger })
   const own = typeof options.store === 'string'
   const store = await openStore(options, clock)
@@ -117,7 +124,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
     const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort })
-    const drive = callPipeline({
+    const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
       clock,
@@ -134,8 +141,15 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
-    const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
-    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    const { announce } = options
+    const deliver =
+      announce && announcing({ announce, secret, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
+    const drive: Drive = (invocation) => (deliver && invocation.request.tool === announceTool ? deliver(invocation) : pipeline(invocation))
+    const delivers = deliver ? [announceTool] : []
+    const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
+    const judge = judgeAnswer({ toolsOf: (call) => standing.of(call), clock, logger })
+    const parts = { store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, judge, returning }
+    engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.workers > 1
     registry.onChange(() => {
       standing.changed()
@@ -193,6 +207,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'budget',
   'hooks',
   'output',
+  'announce',
   'logger',
   'clock',
   'ids',

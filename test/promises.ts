@@ -206,7 +206,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `On shutdown the worker stops taking work, lets bodies finish within a limit, hands the rest back at once; nothing waits for a lease to expire.`,
   },
   'WAIT-1': {
-    state: { missing: 'onTimeout, onCancel, announce' },
+    state: 'built',
     says: `\`ctx.later({name?, deadline?, onTimeout?, onCancel?, announce?})\` gives a key; returning it parks the call until someone resolves the key, \`await later.value\` waits inside the body. The same name in the same call is the same wait and the same key, after a crash too; a blank name is \`wait_name_empty\`. Default deadline 7 days. Parked calls cost no worker slot and no timer each; 10,000 are ordinary.`,
   },
   'WAIT-2': {
@@ -218,15 +218,15 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A key carries 256 bits derived from a host secret, tenant, call, name and a stored salt; only its hash is stored; single use, expiring, never accepted by GET, compared in constant time; wrong, foreign and unknown keys are indistinguishable. On every engine. Without a configured secret SQLite makes one in a private file; PostgreSQL asks for \`keys\`.`,
   },
   'WAIT-4': {
-    state: 'not yet',
+    state: 'built',
     says: `\`onTimeout\`: error as result (default) | fail the turn. \`onCancel\`: call the tool's \`cancel\` with the key (default) | ignore. Both work.`,
   },
   'WAIT-5': {
-    state: 'not yet',
+    state: 'built',
     says: `\`announce\` is recorded in the same transaction as the park, without the key, and delivered with it: announced if and only if parked.`,
   },
   'WAIT-6': {
-    state: 'not yet',
+    state: 'built',
     says: `The resolved value is checked against the tool's output schema before it is accepted; a bad body leaves the wait open. Falsy values are values.`,
   },
   'POL-1': {

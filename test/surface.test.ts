@@ -95,6 +95,7 @@ test('the codes of errors', () => {
       "wait_failed",
       "wait_timeout",
       "wait_cancelled",
+      "answer_unchecked",
       "would_deadlock",
       "attempt_over",
       "lease_lost",

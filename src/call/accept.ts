@@ -128,7 +128,7 @@ async function prepare(asking: Asking, wire: string): Promise<{ input?: Json; pa
   try {
     const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => {
       // Arguments of its own: what it does to them has to be said to count.
-      const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), prepareKey)) ?? {}
+      const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), { step: prepareKey })) ?? {}
       const done = encode('answer' in said ? { answer: said.answer ?? null } : said)
       if (!fits(done, host.sizes.step)) throw stepTooLarge('prepare', 'value', done, host)
       return { done }

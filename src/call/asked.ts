@@ -51,14 +51,14 @@ export function ask<T>(who: string, asking: Asking, run: () => T | PromiseLike<T
 }
 
 /**
- * The same for prepare and reconcile, which get a ctx, have the time of an attempt, and like a body are told to stop and given a grace.
- * With `step` nothing recorded may be used inside.
+ * The same for prepare, reconcile and cancel, which get a ctx, have the time of an attempt or `ms`, and like a body are told to stop and
+ * given a grace. With `step` nothing recorded may be used inside.
  */
 export async function askInContext<T>(
   who: string,
   asking: Asking,
   run: (ctx: ToolContext) => T | PromiseLike<T>,
-  step?: string,
+  { step, ms }: { readonly step?: string; readonly ms?: number } = {},
 ): Promise<T> {
   const { invocation, tool, host } = asking
   const context = new Context(invocation, tool, host)
@@ -66,8 +66,8 @@ export async function askInContext<T>(
   try {
     const given = scope.run(about, run, context.ctx)
     if (!isThenable(given)) return given
-    const ms = clockMs('attempt', invocation.options, tool.clocks) as number
-    return await answered(given, { who, asking, clock: 'attempt', ms, abort: (reason) => context.abort(reason) })
+    const patience = (ms ?? clockMs('attempt', invocation.options, tool.clocks)) as number
+    return await answered(given, { who, asking, clock: 'attempt', ms: patience, abort: (reason) => context.abort(reason) })
   } finally {
     context.end()
   }

@@ -6,6 +6,7 @@ import { accept } from './accept.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
+import { cancelledOutside } from './cancel-outside.ts'
 import { enterAgain, enterQueue } from './enter.ts'
 import { finish } from './finish.ts'
 import type { CallHost } from './host.ts'
@@ -18,8 +19,8 @@ import type { Slot } from './slot.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
-  (invocation) =>
-    life(invocation, host)
+  async (invocation) =>
+    cancelledOutside(invocation, host, await life(invocation, host)) // a cancelled call's waits end with it
 
 async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
   const { request, options } = invocation

@@ -13,6 +13,7 @@ import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptio
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
+import { waitTerms } from './wait-terms.ts'
 import type { Pace } from './family.ts'
 import type { Live } from './live.ts'
 import { scope } from './scope.ts'
@@ -131,7 +132,8 @@ export function verbsOf(context: Around): Verbs {
     leaf('later')
     entry()
     warnIfStop('later')
-    const wait = await invocation.wait({ name, deadlineMs: milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait') })
+    const deadlineMs = milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait')
+    const wait = await invocation.wait({ name, deadlineMs, terms: waitTerms(options, tool, host.sizes) })
     const handle = new LaterHandle<T>(wait, async () => {
       leaf('later')
       needsRerun('await later.value')

@@ -12,7 +12,7 @@
 
 import type { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution } from '../journal/call-state.ts'
+import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution, WaitTerms } from '../journal/call-state.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { AttachmentRecord } from '../store/store.ts'
@@ -32,6 +32,8 @@ export type StepEnd = { readonly done: string } | { readonly failed: string }
 export interface WaitSpec {
   readonly name: string
   readonly deadlineMs: number
+  /** Those of the first who opens it hold. */
+  readonly terms: WaitTerms
 }
 
 export interface Wait {
@@ -41,6 +43,7 @@ export interface Wait {
   readonly key: string
   /** An instant. */
   readonly deadline: number
+  readonly terms: WaitTerms
 }
 
 /** Why an invocation is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
@@ -119,8 +122,13 @@ export interface Invocation {
   run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
   wait(spec: WaitSpec): Promise<Wait>
-  /** The answer, whenever it comes; the deadline is an answer too. */
+  /** The answer, whenever it comes; the deadline is an answer too. What was to be announced with the wait goes on record first (WAIT-5). */
   answer(wait: Wait, signal: AbortSignal): Promise<Resolution>
+  /**
+   * For a call that was cancelled: its open waits are answered with the cancellation, unless somebody was first. Gives those that ended so,
+   * in an earlier execution too.
+   */
+  abandon(): Promise<readonly Wait[]>
   /** Sleeps until an instant recorded at the first call. */
   sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
   /** A recorded instant. */

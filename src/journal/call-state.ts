@@ -148,7 +148,20 @@ export type Resolution =
   | { readonly value: unknown }
   | { readonly failure: { readonly code: string; readonly message: string } }
   | { readonly cancelled: string }
-  | { readonly timeout: true }
+  /** `failsTurn`: the wait was opened so that silence ends more than its call. */
+  | { readonly timeout: true; readonly failsTurn?: true }
+
+/** What was said of a wait when it was opened. What is the default is left out. */
+export interface WaitTerms {
+  readonly onTimeout?: 'fail'
+  readonly onCancel?: 'ignore'
+  /** Told when the call first waits on it; the payload in its recorded form. */
+  readonly announce?: { readonly type: string; readonly payload: string }
+  /** Its tool has an output schema, so that a value which answers a parked call must be checked before it is taken. */
+  readonly checked?: true
+}
+
+export const waitTermsOf = ({ terms }: Pick<WaitRecord, 'terms'>): WaitTerms => (terms === null ? {} : (JSON.parse(terms) as WaitTerms))
 
 export interface WaitRecord {
   readonly id: string

@@ -16,6 +16,8 @@ export interface EventBodies {
   'step.done': { readonly step: string }
   'step.failed': { readonly step: string }
   'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number }
+  /** Handed with the wait's key to the runtime's `announce`; the key itself is in no event. */
+  'wait.announced': { readonly wait: string; readonly type: string; readonly payload: unknown }
   'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
 }
 

@@ -159,6 +159,12 @@ export const errorTable = {
     says: 'The wait was cancelled.',
     next: 'Ask again if the answer is still needed.',
   },
+  answer_unchecked: {
+    http: 503,
+    retry: true,
+    says: 'The answer must fit the output schema of a tool that this runtime does not have.',
+    next: 'Nothing was written and the wait is still open: send the answer to a runtime that has the tool, or give the tool to this one.',
+  },
   would_deadlock: {
     http: 409,
     retry: false,

@@ -74,9 +74,9 @@ export function failure(about: Needed): Extract<Outcome, { status: 'failure' }> 
   return { status: 'failure', failure: { source: 'runtime', retry: { when: 'never' }, ...about } }
 }
 
-/** A hook's word that ends more than its call: the batch, and with it the turn (CALL-8). */
+/** What ends more than its call, the batch and with it the turn: a hook's word (CALL-8), or a wait that must not time out (WAIT-4). No tool's. */
 export const abortsTurn = (outcome: Outcome<unknown>): Failure | null =>
-  outcome.status === 'failure' && outcome.failure.source === 'hook' && outcome.failure.code === 'turn_aborted' ? outcome.failure : null
+  outcome.status === 'failure' && outcome.failure.source !== 'tool' && outcome.failure.code === 'turn_aborted' ? outcome.failure : null
 
 /** What fail() throws. The model reads its message; everything else a body throws is internal. */
 export class ToolFailure extends Error {

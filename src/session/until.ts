@@ -17,6 +17,7 @@ export async function untilOpen(
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let news = true
   let looking = false
+  let busy = 0
   /** One look at a time; what happens during one makes another. */
   const look = async (): Promise<void> => {
     news = true
@@ -25,7 +26,12 @@ export async function untilOpen(
     try {
       while (news) {
         news = false
-        if (batch.missing === 0 || (until === 'waiting' && (await allWait(batch, store)))) return resolve()
+        if (batch.missing === 0) return resolve()
+        if (until !== 'waiting') continue
+        // Who did not wait is asked first the next time: of many, most have not changed.
+        const found = await notWaiting(batch, store, busy)
+        if (found === null) return resolve()
+        busy = found
       }
     } finally {
       looking = false
@@ -49,12 +55,15 @@ export async function untilOpen(
   }
 }
 
-async function allWait(batch: Batch, store: Store): Promise<boolean> {
-  for (const [order, { position }] of batch.asks.entries()) {
+/** The first from `from` on, and round, that neither waits nor is settled; null if there is none. */
+async function notWaiting(batch: Batch, store: Store, from: number): Promise<number | null> {
+  const { asks } = batch
+  for (let count = 0; count < asks.length; count++) {
+    const order = (from + count) % asks.length
     if (batch.outcomeOf(order)) continue
-    if ((await store.callAt(position))?.state !== 'parked' && !batch.outcomeOf(order)) return false
+    if ((await store.callAt((asks[order] as Asked).position))?.state !== 'parked' && !batch.outcomeOf(order)) return order
   }
-  return true
+  return null
 }
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */

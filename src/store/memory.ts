@@ -7,6 +7,7 @@ import type { Clock } from '../kernel/time.ts'
 import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { Places } from '../journal/places.ts'
+import { Deadlines } from './deadlines.ts'
 import { GroupCommit } from './group.ts'
 import { HeldPlaces } from './held-places.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from './store.ts'
@@ -28,13 +29,15 @@ const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachm
 class Tables {
   readonly calls = new Map<string, Row>()
   readonly positions = new Places<Row>()
-  /** Not settled: looking for work costs what is open, not what was. */
-  readonly unsettled = new Set<Row>()
+  /** Those that want a worker, or have one: looking for work costs neither what is settled nor what is parked. */
+  readonly wanting = new Set<Row>()
   readonly steps = new Map<string, Map<string, StepRecord>>()
   readonly waits = new Map<string, WaitRecord>()
   readonly keys = new Map<string, string>()
   readonly waitsOf = new Map<string, string[]>()
   readonly open = new Set<string>()
+  /** Of those. */
+  readonly deadlines = new Deadlines()
   readonly attachments = new Map<string, AttachmentRecord>()
   readonly events: { readonly event: NewEvent; readonly seq: number }[] = []
   readonly sequences = new Map<string, Map<string, number>>()
@@ -58,14 +61,15 @@ class Tables {
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
       this.calls.set(inserted.uid, row)
       this.positions.set(inserted.position, row)
-      this.unsettled.add(row)
+      if (inserted.state !== 'settled' && inserted.state !== 'parked') this.wanting.add(row)
     }
     if (change.updateCall) {
       const { uid, progress, release } = change.updateCall
       const row = this.calls.get(uid) as Row
       row.progress = progress
       if (release) row.owner = null
-      if (progress.state === 'settled') this.unsettled.delete(row)
+      if (progress.state === 'settled' || progress.state === 'parked') this.wanting.delete(row)
+      else this.wanting.add(row)
     }
     // Most changes have none of these: nothing is walked for them.
     if (change.steps)
@@ -78,15 +82,21 @@ class Tables {
         this.waits.set(wait.id, wait)
         this.keys.set(wait.keyHash, wait.id)
         this.waitsOf.set(wait.call, [...(this.waitsOf.get(wait.call) ?? []), wait.id])
+        if (wait.resolution !== null) continue
         this.open.add(wait.id)
+        this.deadlines.add(wait)
       }
     if (change.resolveWait) {
       const { id, resolution } = change.resolveWait
       const wait = this.waits.get(id) as WaitRecord
       this.waits.set(id, { ...wait, resolution })
       this.open.delete(id)
+      this.deadlines.remove(wait)
       const call = this.calls.get(wait.call)
-      if (call?.progress.state === 'parked' && call.progress.wait === id) call.progress = { ...call.progress, state: 'queued' }
+      if (call?.progress.state === 'parked' && call.progress.wait === id) {
+        call.progress = { ...call.progress, state: 'queued' }
+        this.wanting.add(call)
+      }
     }
     if (change.attachments)
       for (const each of change.attachments) {
@@ -128,12 +138,10 @@ export function memoryStore(options: { clock: Clock }): Store {
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
   const places = new HeldPlaces(clock, alive)
   const tables = new Tables(places)
-  const { calls, positions, unsettled, steps, waits, keys, waitsOf, open, attachments, events } = tables
+  const { calls, positions, wanting, steps, waits, keys, waitsOf, deadlines, attachments, events } = tables
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
-  const openWaits = (): WaitRecord[] =>
-    [...open].map((id) => waits.get(id) as WaitRecord).toSorted((a, b) => a.deadline - b.deadline || (a.id < b.id ? -1 : 1))
 
   return {
     kind: 'memory',
@@ -152,11 +160,8 @@ export function memoryStore(options: { clock: Clock }): Store {
     waitsOf: (call) => (waitsOf.get(call) ?? []).map((id) => waits.get(id) as WaitRecord),
     wait: (id) => waits.get(id),
     waitByKeyHash: (hash) => waits.get(keys.get(hash) ?? ''),
-    dueWaits: (now, limit) =>
-      openWaits()
-        .filter((wait) => wait.deadline <= now)
-        .slice(0, limit),
-    nextDeadline: () => openWaits()[0]?.deadline,
+    dueWaits: (now, limit) => deadlines.due(now, limit).map((id) => waits.get(id) as WaitRecord),
+    nextDeadline: () => deadlines.soonest,
     attachment: (tenant, id) => {
       const found = attachments.get(frame(tenant, id))
       return found && copyOf(found)
@@ -171,33 +176,29 @@ export function memoryStore(options: { clock: Clock }): Store {
     },
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),
+    lastPosition: () => events.length,
     renew: (worker, leaseMs) => {
       workers.set(worker, clock.monotonic() + leaseMs)
       group.shared = workers.size > 1
       return [...workers.keys()].filter(alive).length
     },
     claim: (worker, tools, limit) => {
-      const claimed: CallRecord[] = []
-      const wants = ({ progress: { state } }: Row): boolean => state !== 'settled' && state !== 'parked'
-      const isFree = (row: Row): boolean => wants(row) && row.owner !== worker && !alive(row.owner) && tools.includes(row.inserted.tool)
-      // A line of which a living worker has a part is that one's.
-      const others = new Set<string | null>()
-      for (const row of unsettled)
-        if (wants(row) && row.progress.wait === null && row.owner !== worker && alive(row.owner)) others.add(row.inserted.line)
-      others.delete(null)
-      const lines = new Set<string | null>()
-      for (const row of unsettled) {
-        const { line } = row.inserted
-        const landed = row.progress.wait !== null
-        if (!isFree(row) || (!landed && others.has(line)) || (claimed.length >= limit && (line === null || !lines.has(line)))) continue
-        if (!landed) lines.add(line)
+      const isFree = ({ owner, inserted }: Row): boolean => owner !== worker && !alive(owner) && tools.includes(inserted.tool)
+      // A line of which a living worker has a part is that one's; what lands an answer has left its line.
+      const lineOf = ({ inserted, progress }: Row): string | null => (progress.wait === null ? inserted.line : null)
+      const others = new Set([...wanting].flatMap((row) => (row.owner !== worker && alive(row.owner) ? (lineOf(row) ?? []) : [])))
+      const free = [...wanting]
+        .filter((row) => isFree(row) && !others.has(lineOf(row) ?? ''))
+        .toSorted(({ inserted: a }, { inserted: b }) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
+      const lines = new Set(free.slice(0, limit).flatMap((row) => lineOf(row) ?? []))
+      const taken = free.filter((row, index) => index < limit || lines.has(lineOf(row) ?? ''))
+      return taken.map((row) => {
         const { state } = row.progress
         if (state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
         row.owner = worker
         row.fence++
-        claimed.push(recordOf(row) as CallRecord)
-      }
-      return claimed
+        return recordOf(row) as CallRecord
+      })
     },
     leave: (worker) => void workers.delete(worker),
     setting: (key, ifAbsent) => {

@@ -136,6 +136,8 @@ export interface Store {
   attachment(tenant: string, id: string): Soon<AttachmentRecord | undefined>
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
   events(query: EventQuery): Soon<EventRecord[]>
+  /** Of the newest event; 0 if there is none. */
+  lastPosition(): Soon<number>
 
   /** Whether each of these would be refused now. */
   full(takes: readonly Take[]): Soon<boolean[]>

@@ -28,6 +28,12 @@ export interface LaterOptions {
   readonly name?: string
   /** How long to wait; 7 days if not said. */
   readonly deadline?: Duration
+  /** When nobody answers in time: a failure of this call (`result`, the default), or of the turn it is in (`fail`). */
+  readonly onTimeout?: 'result' | 'fail'
+  /** When the call is cancelled while it waits: the tool's `cancel` is called with the key (`cancel`, the default), or is not. */
+  readonly onCancel?: 'cancel' | 'ignore'
+  /** Given to the runtime's `announce` together with the key, if and only if the call comes to wait for it. */
+  readonly announce?: { readonly type: string; readonly payload?: unknown }
 }
 
 declare const answers: unique symbol
@@ -41,6 +47,13 @@ export interface Later<T> {
   /** Waits here. Throws WaitError when the outside fails, cancels or stays silent. Needs `onCrash: 'rerun'`. */
   readonly value: Promise<T>
   readonly [answers]?: T
+}
+
+/** What a tool's `cancel` gets: a wait of a call that is cancelled, and what the call was asked to do. */
+export interface CancelledWait<Input> {
+  readonly key: string
+  readonly name: string
+  readonly input: Input
 }
 
 export interface Logger {

@@ -7,7 +7,7 @@ import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Failure } from '../kernel/outcome.ts'
 import type { Json, Recorded } from '../kernel/value.ts'
-import type { Later, ToolContext } from './context.ts'
+import type { CancelledWait, Later, ToolContext } from './context.ts'
 import { type Hints, hintsOf, type OnCrash } from './hints.ts'
 import {
   checkFields,
@@ -84,6 +84,8 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly prepare?: (input: InputOf<S>, ctx: ToolContext) => Prepared | Promise<Prepared>
   /** For `stop` tools: look up what an interrupted attempt did. Without it the outcome is `unknown`. */
   readonly reconcile?: (input: InputOf<S>, ctx: ToolContext) => Finding<NoInfer<Awaited<R>>> | Promise<Finding<NoInfer<Awaited<R>>>>
+  /** A call was cancelled while it waited for the outside: stop there what the key was handed to. May be called twice. */
+  readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
   readonly execute: (input: InputOf<S>, ctx: ToolContext) => R
 }
 
@@ -107,6 +109,7 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly repair: ((raw: string) => unknown) | undefined
   readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
+  readonly cancel: ((wait: CancelledWait<never>, ctx: ToolContext) => unknown) | undefined
   readonly execute: (input: never, ctx: ToolContext) => unknown
   /** Where it comes from, when it is a provider's. The hints are the provider's own words; of those above, what it is not trusted with is gone. */
   readonly remote: Remote | undefined
@@ -143,9 +146,10 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'repair',
   'prepare',
   'reconcile',
+  'cancel',
   'execute',
 ]
-const functions = ['upgrade', 'repair', 'prepare', 'reconcile', 'execute'] as const
+const functions = ['upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
 
 export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
   const { name, description, onCrash } = definition
@@ -192,6 +196,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     repair: definition.repair,
     prepare: definition.prepare,
     reconcile: definition.reconcile,
+    cancel: definition.cancel,
     execute: definition.execute,
     remote: undefined,
     fingerprint,

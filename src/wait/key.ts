@@ -1,7 +1,7 @@
 // What only the host can derive. The key of a wait (WAIT-3): 256 bits that only the host can derive and only their hash is stored. The same wait of the same
 // call has the same key after a crash, because everything it is derived from is on record or with the host.
 
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CallPosition } from '../journal/call-state.ts'
 import { frame } from '../kernel/id.ts'
 
@@ -27,6 +27,9 @@ export function waitKey(secret: Uint8Array, { tenant, call, name, salt }: WaitId
 }
 
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('base64url')
+
+/** In constant time. What a store found by a hash is compared once more: an index may be case-blind, and is not careful about time. */
+export const sameHash = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
 /** Whether a text could be a key at all; what is not one need not be looked up. */
 export const looksLikeKey = (text: unknown): text is string => typeof text === 'string' && shape.test(text)

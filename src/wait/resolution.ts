@@ -3,7 +3,7 @@
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
-import type { Resolution } from '../journal/call-state.ts'
+import { type Resolution, type WaitRecord, waitTermsOf } from '../journal/call-state.ts'
 
 /** What a resolver may send; a timeout is the clock's to say. */
 export type Answer =
@@ -44,6 +44,10 @@ export function checkedAnswer(answer: unknown, mostBytes: number): Resolution | 
 export const encodeResolution = (resolution: Resolution): string => encode(resolution)
 export const decodeResolution = (text: string): Resolution => decode(text) as unknown as Resolution
 
+/** What the clock answers. */
+export const timedOut = (wait: Pick<WaitRecord, 'terms'>): Resolution =>
+  waitTermsOf(wait).onTimeout === 'fail' ? { timeout: true, failsTurn: true } : { timeout: true }
+
 export type ResolutionKind = 'value' | 'failure' | 'cancelled' | 'timeout'
 export const kindOf = (resolution: Resolution): ResolutionKind =>
   'value' in resolution ? 'value' : 'failure' in resolution ? 'failure' : 'cancelled' in resolution ? 'cancelled' : 'timeout'
@@ -55,7 +59,10 @@ export function outcomeOf(resolution: Resolution): Outcome {
   if ('cancelled' in resolution) {
     return { status: 'cancelled', cancellation: { message: resolution.cancelled, source: 'cancellation' } }
   }
-  return failure({ class: 'timeout', code: 'wait_timeout', message: 'Nobody answered before the deadline' })
+  const message = 'Nobody answered before the deadline'
+  return resolution.failsTurn
+    ? failure({ class: 'timeout', code: 'turn_aborted', message: `${message}, and without an answer the turn cannot go on` })
+    : failure({ class: 'timeout', code: 'wait_timeout', message })
 }
 
 /** What `await later.value` throws when the answer is not a value. Uncaught, it becomes that outcome, not an internal one. */

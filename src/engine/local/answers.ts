@@ -1,63 +1,91 @@
 // Answers to waits, from outside or from the clock: the first writer wins, and everyone hears what it wrote.
 
 import type { Clock } from '../../kernel/time.ts'
-import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
+import type { Soon } from '../../kernel/soon.ts'
+import { type CallRecord, type Resolution, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
-import type { Store } from '../../store/store.ts'
-import { hashKey, looksLikeKey } from '../../wait/key.ts'
-import { decodeResolution, encodeResolution, kindOf } from '../../wait/resolution.ts'
+import type { Change, Store } from '../../store/store.ts'
+import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
+import { decodeResolution, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
 import type { ResolveAnswer } from '../engine.ts'
+import { cancelling, type Why } from './cancelling.ts'
 import type { Waiters } from './wake.ts'
 
-export class Answers {
-  readonly #store: Store
-  readonly #clock: Clock
-  readonly #waiters: Waiters
+/** What is wrong with a value that would be the outcome of a parked call; nothing if it may be (WAIT-6). `must`: it may not be taken unseen. */
+export type JudgeValue = (call: CallRecord, value: unknown, must: boolean) => Soon<readonly string[]>
 
-  constructor(host: { store: Store; clock: Clock; waiters: Waiters }) {
-    this.#store = host.store
-    this.#clock = host.clock
-    this.#waiters = host.waiters
+interface AnswersHost {
+  readonly store: Store
+  readonly clock: Clock
+  readonly waiters: Waiters
+  readonly judge: JudgeValue
+}
+
+export class Answers {
+  readonly #host: AnswersHost
+
+  constructor(host: AnswersHost) {
+    this.#host = host
   }
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
+    const { store, clock, judge } = this.#host
     if (!looksLikeKey(key)) return { answer: 'unknown_or_revoked' }
-    const wait = await this.#store.waitByKeyHash(hashKey(key))
-    if (!wait) return { answer: 'unknown_or_revoked' }
+    const hash = hashKey(key)
+    const wait = await store.waitByKeyHash(hash)
+    const call = wait && sameHash(wait.keyHash, hash) ? await store.call(wait.call) : undefined
+    if (!wait || !call) return { answer: 'unknown_or_revoked' }
+    if (wait.resolution !== null) return { answer: 'already_resolved', terminal: decodeResolution(wait.resolution) }
+    // Its call ended without it: nobody will ever hear an answer.
+    if (call.state === 'settled') return { answer: 'unknown_or_revoked' }
     // Past the deadline the clock was first, even if its timer has not fired yet.
-    const late = this.#clock.now() >= wait.deadline && wait.resolution === null
-    const first = await this.#write(wait, late ? { timeout: true } : resolution)
-    return first && !late ? { answer: 'accepted' } : { answer: 'already_resolved', terminal: await this.given(wait.id) }
+    if (clock.now() < wait.deadline) {
+      // Of a call that is not parked yet nobody knows whether the value is its outcome or only something its body waits for: it is kept, and
+      // checked when it lands, if it does.
+      if ('value' in resolution && call.state === 'parked' && call.wait === wait.id) {
+        const problems = await judge(call, resolution.value, waitTermsOf(wait).checked === true)
+        if (problems.length > 0) return { answer: 'invalid', problems }
+      }
+      if (await this.#write(wait, resolution, call)) return { answer: 'accepted' }
+    } else await this.#write(wait, timedOut(wait), call)
+    return { answer: 'already_resolved', terminal: await this.given(wait.id) }
   }
 
-  async cancel(wait: WaitRecord, why: { reason: string; by: string | null }): Promise<boolean> {
-    return this.#write(wait, { cancelled: why.reason }, why)
+  /** Of a parked call, which nobody holds: the cancel is on record with the answer, and competes with every other one. */
+  async cancelParked(wait: WaitRecord, call: CallRecord, why: Why): Promise<boolean> {
+    const { tenant, session } = call.position
+    return this.#write(wait, { cancelled: why.reason }, call, cancelling({ tenant, session, call: call.uid }, this.#host.clock.now(), why))
+  }
+
+  /** Of a call whose cancel is on record. */
+  async cancel(wait: WaitRecord, call: CallRecord, why: Why): Promise<boolean> {
+    return this.#write(wait, { cancelled: why.reason }, call)
   }
 
   async expire(wait: WaitRecord): Promise<void> {
-    await this.#write(wait, { timeout: true })
+    const call = await this.#host.store.call(wait.call)
+    if (call) await this.#write(wait, timedOut(wait), call)
   }
 
   /** The answer on record of a wait that has one. */
   async given(wait: string): Promise<Resolution> {
-    const record = await this.#store.wait(wait)
+    const record = await this.#host.store.wait(wait)
     return decodeResolution((record as WaitRecord).resolution as string)
   }
 
   /** True if this answer was the first. Whoever stands in the wait gets it in its recorded form. */
-  async #write(wait: WaitRecord, resolution: Resolution, cancel?: { reason: string; by: string | null }): Promise<boolean> {
-    const call = await this.#store.call(wait.call)
-    if (!call) return false
+  async #write(wait: WaitRecord, resolution: Resolution, call: CallRecord, also?: Pick<Change, 'steps' | 'events'>): Promise<boolean> {
+    const { store, clock, waiters } = this.#host
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
-    const at = this.#clock.now()
     const text = encodeResolution(resolution)
-    const resolved = eventOf(subject, 'wait.resolved', at, { wait: wait.id, by: kindOf(resolution) })
-    const committed = await this.#store.commit({
+    const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })
+    const committed = await store.commit({
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: text },
-      events: cancel ? [eventOf(subject, 'call.cancelling', at, cancel), resolved] : [resolved],
+      ...also,
+      events: also ? [...also.events, resolved] : [resolved],
     })
-    if (committed.ok) this.#waiters.deliver(wait.id, decodeResolution(text))
+    if (committed.ok) waiters.deliver(wait.id, decodeResolution(text))
     return committed.ok
   }
 }

@@ -8,6 +8,7 @@ import { type EventBodies, eventOf, type EventSubject, type EventType, type NewE
 import { accountedFor } from '../../journal/times.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
 import { NoRoom, type Stop } from '../engine.ts'
+import { cancelling, type Why } from './cancelling.ts'
 import type { Host } from './host.ts'
 
 const none: never[] = []
@@ -63,10 +64,10 @@ export class HeldCall {
   }
 
   /** Somebody asked the call to stop; how it ends is the pipeline's to say. On record when it resolves; false if it came too late. */
-  async cancel(why: { reason: string; by: string | null }): Promise<boolean> {
+  async cancel(why: Why): Promise<boolean> {
     if (this.letGo === 'under way') await this.lettingGo()
     if (this.stopped || this.letGo !== 'not yet') return false
-    const written = this.write(this.held(cancelling(this.request.uid, this.host.clock.now(), why, this.#subject)))
+    const written = this.write(this.held(cancelling(this.#subject, this.host.clock.now(), why)))
     this.#stop({ cancel: why.reason, by: why.by })
     // Should it not arrive, this execution is over, and the call's own outcome tells.
     await written.catch(() => {})
@@ -75,7 +76,7 @@ export class HeldCall {
 
   /** It was told to stop before this execution began. */
   cancelledBefore({ value }: StepRecord): void {
-    const { reason, by } = JSON.parse(value as string) as { reason: string; by: string | null }
+    const { reason, by } = JSON.parse(value as string) as Why
     this.stopped = { cancel: reason, by }
   }
 
@@ -245,14 +246,6 @@ export class HeldCall {
     if ('over' in why) this.#listeners = none
     for (const listener of listeners) listener(why)
   }
-}
-
-/** Under this key a cancel holds over a crash. */
-export const cancelKey = 'cancel'
-
-function cancelling(call: string, at: number, why: { reason: string; by: string | null }, subject: EventSubject): Omit<Change, 'guards'> {
-  const step: StepRecord = { call, key: cancelKey, state: 'done', input: null, value: JSON.stringify(why), round: 1, at }
-  return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, why)] }
 }
 
 const lostStore = (error: unknown): PawlError =>

@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Lease } from './lease.ts'
+import type { Answers } from './answers.ts'
 import type { FleetPlaces } from './places.ts'
 import type { Timers, Waiters } from './wake.ts'
 
@@ -18,6 +19,7 @@ export interface Host {
   readonly timers: Timers
   readonly waiters: Waiters
   readonly places: FleetPlaces
+  readonly answers: Answers
   /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
   readonly closing: () => boolean
 }

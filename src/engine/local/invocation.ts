@@ -17,16 +17,18 @@ import {
   type StepRecord,
   type WaitRecord,
 } from '../../journal/call-state.ts'
-import type { AttachmentRecord } from '../../store/store.ts'
-import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
+import type { AttachmentRecord, Guard } from '../../store/store.ts'
+import { derived } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
 import { CallPlaces } from './call-places.ts'
+import { cancelKey } from './cancelling.ts'
 import { atRisk, forgiven } from './deaths.ts'
-import { cancelKey, type Ended, HeldCall } from './held.ts'
+import { type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Known } from './known.ts'
 import { Waiting } from './waiting.ts'
+import { CallWaits } from './waits.ts'
 
 const noOptions: CallOptions = {}
 
@@ -47,9 +49,12 @@ export class LocalInvocation implements Invocation {
   readonly #host: Host
   readonly #known: Known
   #places: CallPlaces | null = null
+  #ownWaits: CallWaits | null = null
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
+  /** Hears that it may be idle now. */
+  onIdle: (() => void) | null = null
   /** What it was before its body was to begin, until it does. */
   #before: CallProgress | null = null
 
@@ -100,6 +105,10 @@ export class LocalInvocation implements Invocation {
   /** Nothing but waits and sleeps is under way: the body may be let go and taken up again elsewhere. */
   get idle(): boolean {
     return this.#waiting !== null && this.#waiting.open && this.#running === 0
+  }
+  /** Whether it would be if all that it called were: no step runs, and its body may be run again. */
+  get mayBeIdle(): boolean {
+    return this.#running === 0 && this.held.progress.state === 'running' && this.terms?.onCrash === 'rerun'
   }
 
   /** Puts a new call on record; rides with whatever its pipeline writes next. */
@@ -196,25 +205,16 @@ export class LocalInvocation implements Invocation {
     return end
   }
 
-  async wait(spec: WaitSpec): Promise<Wait> {
-    const found = this.#known.wait(spec.name)
-    if (found) return this.#shown(found)
-    const { clock, ids, timers } = this.#host
-    const { held } = this
-    const createdAt = clock.now()
-    const salt = newSalt()
-    const keyHash = hashKey(this.#keyOf(spec.name, salt))
-    const own = { id: ids.next(), call: this.request.uid, name: spec.name, salt, keyHash }
-    const record: WaitRecord = { ...own, deadline: createdAt + spec.deadlineMs, createdAt, terms: null, resolution: null }
-    // Known before it is durable, so that two callers of one name get one wait.
-    this.#known.keepWait(record)
-    const { id, name, deadline } = record
-    await held.write(held.held({ insertWaits: [record], events: [held.event('wait.opened', createdAt, { wait: id, name, deadline })] }))
-    timers.soon(deadline)
-    return this.#shown(record)
+  wait(spec: WaitSpec): Promise<Wait> {
+    return this.#waits.open(spec)
+  }
+
+  abandon(): Promise<readonly Wait[]> {
+    return this.#waits.abandon()
   }
 
   async answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
+    await this.#waits.announce(wait)
     return this.#idly.asked(() => this.#host.waiters.answer(wait.id, signal))
   }
 
@@ -281,23 +281,19 @@ export class LocalInvocation implements Invocation {
     this.#account(this.#host.clock.now())
     const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
     const had = held.mayHavePlaces
-    const change = held.held({
-      updateCall: { uid: this.request.uid, progress, release: true },
-      ...held.giving(),
-      events: [held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })],
-    })
+    const parked = held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })
+    const change = held.held({ updateCall: { uid: this.request.uid, progress, release: true }, ...held.giving(), events: [parked] })
     held.letsGo('under way')
-    let parked = false
+    let refused: Guard['kind'] | null = 'holds'
     try {
-      const committed = await this.#host.store.commit({ ...change, guards: [...change.guards, { kind: 'open', wait: wait.id }] })
-      parked = committed.ok
-      if (committed.ok) return 'parked'
+      refused = await this.#waits.park(wait, change)
+      if (refused === null) return 'parked'
       held.mayHavePlaces = had
-      if (committed.refused.kind !== 'open') return 'lost'
+      if (refused !== 'open') return 'lost'
       this.places.leave()
       return 'answered'
     } finally {
-      held.letsGo(parked ? 'parked' : 'not yet')
+      held.letsGo(refused === null ? 'parked' : 'not yet')
     }
   }
 
@@ -316,12 +312,9 @@ export class LocalInvocation implements Invocation {
     return { call: this.request.uid, key, state, input, value, round, at: this.#host.clock.now() }
   }
 
-  #keyOf(name: string, salt: string): string {
-    return waitKey(this.#host.secret, { tenant: this.request.position.tenant, call: this.request.uid, name, salt })
-  }
-
-  #shown(record: WaitRecord): Wait {
-    return { id: record.id, name: record.name, key: this.#keyOf(record.name, record.salt), deadline: record.deadline }
+  get #waits(): CallWaits {
+    this.#ownWaits ??= new CallWaits(this.#host, this.held, this.#known)
+    return this.#ownWaits
   }
 
   /** With the write that follows: where the time went until now. */
@@ -332,7 +325,7 @@ export class LocalInvocation implements Invocation {
   /** Only while the call is ours. */
   get #idly(): Waiting {
     this.held.check()
-    this.#waiting ??= new Waiting(this.#host.clock)
+    this.#waiting ??= new Waiting(this.#host.clock, () => this.onIdle?.())
     return this.#waiting
   }
 }

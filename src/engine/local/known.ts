@@ -36,6 +36,10 @@ export class Known {
     this.#waits.set(wait.name, wait)
   }
 
+  get waits(): readonly WaitRecord[] {
+    return [...(this.#waits?.values() ?? [])]
+  }
+
   /** The instant at which the next attempt may begin. */
   get delayedUntil(): number | null {
     const last = this.retries === 0 ? undefined : this.#steps?.get(`retry:${this.retries}`)

@@ -1,26 +1,30 @@
 // A call somebody here runs or waits for.
 
-import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
-import type { Asked, Settled } from '../engine.ts'
+import type { Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 
 export class Live {
   readonly uid: string
   readonly position: CallPosition
   readonly hash: string
+  readonly #options: string | null
   readonly promise: Promise<Settled>
   resolve!: (settled: Settled) => void
   #reject!: (why: unknown) => void
   #asked = false
   /** By the record, as far as we have seen it. */
   parked = false
+  /** Something was told of it while this worker held it. */
+  newsWhileHeld = false
   #invocation: LocalInvocation | null = null
-  #onReleased: (() => void) | null = null
+  #onRest: (() => void) | null = null
 
-  constructor({ uid, position, hash }: CallRecord) {
+  constructor({ uid, position, hash, options }: CallRecord) {
+    this.#options = options
     this.uid = uid
     this.position = position
     this.hash = hash
@@ -47,12 +51,13 @@ export class Live {
   hold(invocation: LocalInvocation): void {
     this.#invocation = invocation
     this.parked = false
+    invocation.onIdle = () => this.#onRest?.()
   }
 
   /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
   release(): void {
     this.#invocation = null
-    this.#onReleased?.()
+    this.#onRest?.()
   }
 
   /** It waits for its answer: nobody holds it. */
@@ -61,8 +66,15 @@ export class Live {
     this.release()
   }
 
-  released(): Promise<void> {
-    return new Promise((resolve) => void (this.#onReleased = resolve))
+  /** When it is let go, or begins to wait. */
+  rests(): Promise<void> {
+    return new Promise((resolve) => void (this.#onRest = resolve))
+  }
+
+  /** The call whose body called it. */
+  get parent(): string | undefined {
+    const { root, above } = (this.#options === null ? {} : JSON.parse(this.#options)) as CallOptions
+    return above?.at(-1) ?? root
   }
 
   reject(why: unknown): void {
@@ -71,41 +83,8 @@ export class Live {
   }
 }
 
-/** A call that nobody has asked for before, as it goes on record. */
-export function newRecord(
-  { position, principal, tool, input, hash, options, line }: Asked,
-  uid: string,
-  owner: string,
-  at: number,
-): CallRecord {
-  return {
-    uid,
-    position,
-    principal,
-    tool,
-    input,
-    hash,
-    options: options && JSON.stringify(options),
-    line,
-    createdAt: at,
-    state: 'received',
-    args: null,
-    terms: null,
-    attempt: 0,
-    startedAt: null,
-    wait: null,
-    outcome: null,
-    settledAt: null,
-    deaths: 0,
-    trouble: null,
-    fence: 1,
-    owner,
-  }
-}
-
 /** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */
 export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number, clock: Clock): Promise<void> {
-  const busy = (): Live[] => [...lives.values()].filter(({ invocation }) => invocation && !invocation.idle)
   let late = graceMs === 0
   let callOff = (): void => {}
   const patience = new Promise<void>((resolve) => {
@@ -114,8 +93,21 @@ export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number
       resolve()
     })
   })
-  for (let open = busy(); open.length > 0 && !late; open = busy()) {
-    await Promise.race([Promise.all(open.map((live) => live.released())), patience])
+  for (let open = busy(lives); open.length > 0 && !late; open = busy(lives)) {
+    // Any of them may be what the others wait for.
+    await Promise.race([...open.map((live) => live.rests()), patience])
   }
   callOff()
+}
+
+/** Those that this worker drives and that are not idle. A body that may run again and waits for nothing but idle calls of its own is. */
+function busy(lives: ReadonlyMap<string, Live>): Live[] {
+  const held = [...lives.values()].filter(({ invocation, parked }) => invocation !== null || parked)
+  const under = Map.groupBy(held, ({ parent }) => parent)
+  const isIdle = (live: Live): boolean => {
+    if (live.invocation === null || live.invocation.idle) return true
+    const own = live.invocation.mayBeIdle ? under.get(live.uid) : undefined
+    return own !== undefined && own.every(isIdle)
+  }
+  return held.filter((live) => !isIdle(live))
 }

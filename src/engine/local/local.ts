@@ -7,20 +7,22 @@ import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcom
 import type { Clock } from '../../kernel/time.ts'
 import { decode, encode } from '../../kernel/value.ts'
 import type { CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
-import { Places } from '../../journal/places.ts'
 import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
 import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
-import { Answers } from './answers.ts'
+import { Answers, type JudgeValue } from './answers.ts'
 import { takeDown } from './children.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
-import { finished, Live, newRecord } from './live.ts'
+import { finished, type Live } from './live.ts'
+import { Lives } from './lives.ts'
 import { Lease } from './lease.ts'
+import { newRecord } from './new-record.ts'
+import { Outside } from './outside.ts'
 import { FleetPlaces } from './places.ts'
-import { recordedForm, unlessCancelled } from './recorded.ts'
+import { recordedForm } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
@@ -34,6 +36,8 @@ export interface LocalEngineOptions {
   /** The tools this worker can run at the moment, as records call them: it claims no others. */
   readonly tools: () => readonly string[]
   readonly drive: Drive
+  /** Whether a value may be the outcome of a parked call. */
+  readonly judge: JudgeValue
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
 }
@@ -43,37 +47,39 @@ export class LocalEngine implements Engine {
   readonly #answers: Answers
   readonly #drive: Drive
   readonly #sweeper: Sweeper
-  /** By place. A start that still asks the store stands here too, so that two starts of one call are one. */
-  readonly #live = new Places<Live | Promise<Live>>()
-  readonly #byUid = new Map<string, Live>()
+  readonly #lives: Lives
+  readonly #outside: Outside
   readonly #stopListening: () => void
   #closing = false
   #closed = false
-  #release = (): void => {}
 
   private constructor(options: LocalEngineOptions) {
     const { store, clock, ids, secret, logger } = options
     this.#drive = options.drive
+    this.#lives = new Lives(clock)
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
     const waiters = new Waiters(store)
-    this.#answers = new Answers({ store, clock, waiters })
+    const answers = new Answers({ store, clock, waiters, judge: options.judge })
+    this.#answers = answers
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
     const places = new FleetPlaces(options)
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, places, closing: () => this.#closing }
+    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, answers, places, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
-      drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
+      drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,
       take: async (records) => {
         options.returning?.(records)
         await Promise.all(records.map((record) => this.#adopt(record)))
       },
     })
+    this.#outside = new Outside({ store, waiters, timers, lives: this.#lives.byUid, settled: (record) => void this.#watch(record) })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
-  /** Opens for work: takes the lease, then takes over what dead workers left. */
-  static async open(options: LocalEngineOptions): Promise<LocalEngine> {
+  /** Opens for work: takes the lease, then takes over what dead workers left. Bodies may begin meanwhile and make calls: so it is `made` first. */
+  static async open(options: LocalEngineOptions, made: (engine: LocalEngine) => void): Promise<LocalEngine> {
     const engine = new LocalEngine(options)
+    made(engine)
     try {
       await engine.#host.lease.renew()
       engine.#host.lease.keep(() => engine.look())
@@ -91,13 +97,10 @@ export class LocalEngine implements Engine {
     // A body that may still finish may also call what it needs for that.
     if (this.#closed || (this.#closing && asked.options?.root === undefined)) throw new PawlError('runtime_closed')
     const { position } = asked
-    let live = this.#live.get(position)
+    let live = this.#lives.at(position)
     if (!live) {
       live = this.#open(asked)
-      if (live instanceof Promise) {
-        this.#live.set(position, live)
-        live.catch(() => this.#live.delete(position))
-      }
+      if (live instanceof Promise) this.#lives.stand(position, live)
     }
     return live instanceof Promise ? live.then((opened) => this.#joined(opened, asked)) : this.#joined(live, asked)
   }
@@ -113,13 +116,17 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
-    const held = this.#byUid.get(uid)?.invocation?.held
-    const asked = held && (await held.cancel(why))
-    if (held && (asked || held.letGo !== 'parked')) return asked === true
+    const invocation = this.#lives.byUid.get(uid)?.invocation
+    if (invocation) {
+      const asked = invocation.held.cancel(why)
+      // In the same breath: no answer is taken any more that nobody would hear.
+      await invocation.abandon().catch(() => {}) // then the pipeline does it
+      if ((await asked) || invocation.held.letGo !== 'parked') return asked
+    }
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    return wait ? this.#answers.cancel(wait, why) : false
+    return record && wait ? this.#answers.cancelParked(wait, record, why) : false
   }
 
   async close(graceMs: number): Promise<void> {
@@ -131,14 +138,13 @@ export class LocalEngine implements Engine {
     await this.#sweeper.stop()
     const over = new PawlError('runtime_closed')
     // What has not begun does not begin here any more. It stays ours to the end, so that nobody overtakes what runs before it.
-    for (const { invocation } of this.#byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
-    await finished(this.#byUid, graceMs, clock)
+    for (const { invocation } of this.#lives.byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
+    await finished(this.#lives.byUid, graceMs, clock)
     this.#closed = true
-    const held = [...this.#byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
+    const held = [...this.#lives.byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
     for (const invocation of held) invocation.held.end(over)
     await Promise.allSettled(held.map((invocation) => invocation.handBack()))
-    for (const live of this.#byUid.values()) live.reject(over)
-    this.#release()
+    this.#lives.close(over)
     lease.stop()
     await store.leave(lease.worker)
   }
@@ -149,10 +155,11 @@ export class LocalEngine implements Engine {
     const go = (record: CallRecord | undefined): Live => {
       if (!record) return this.#begin(asked)
       const live = this.#watch(record)
+      if (found instanceof Promise) this.#looks(this.#outside.lookAt(live))
       if (this.#sweeper.isOrphan(record.uid)) this.look()
       // A settled call is answered from its record; only open ones stay in memory.
-      if (record.state === 'settled') this.#live.delete(asked.position)
-      else this.#live.set(asked.position, live)
+      if (record.state === 'settled') this.#lives.leave(asked.position)
+      else this.#lives.stand(asked.position, live)
       return live
     }
     return found instanceof Promise ? found.then(go) : go(found)
@@ -173,40 +180,22 @@ export class LocalEngine implements Engine {
   #begin(asked: Asked): Live {
     const { ids, clock, lease } = this.#host
     const record = newRecord(asked, ids.next(), lease.worker, clock.now())
-    const live = this.#newLive(record)
+    const live = this.#lives.add(record)
     // Its body may begin at once: whoever asks for the same call in its first line must find it.
-    this.#live.set(asked.position, live)
+    this.#lives.stand(asked.position, live)
     const invocation = new LocalInvocation(this.#host, record, { options: asked.options })
     invocation.insert()
     this.#run(live, invocation)
     return live
   }
 
-  #newLive(record: CallRecord): Live {
-    // A call that is on its way here keeps the program alive: nothing else may, while it sleeps or waits.
-    if (this.#byUid.size === 0) this.#release = this.#host.clock.hold()
-    const live = new Live(record)
-    this.#byUid.set(live.uid, live)
-    return live
-  }
-
   /** Waits for a call that is on record. */
   #watch(record: CallRecord): Live {
-    const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
-    if (record.state === 'settled') this.#ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
+    const live = this.#lives.of(record)
+    if (record.state === 'settled')
+      this.#lives.ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
     else if (!live.invocation) live.parked = record.state === 'parked'
     return live
-  }
-
-  #forget(live: Live): void {
-    if (this.#byUid.delete(live.uid) && this.#byUid.size === 0) this.#release()
-  }
-
-  #ended(live: Live, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
-    live.release()
-    this.#forget(live)
-    if (this.#live.get(live.position) === live) this.#live.delete(live.position)
-    live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text, times })
   }
 
   /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
@@ -218,15 +207,14 @@ export class LocalEngine implements Engine {
     )
   }
 
-  #driven(live: Live, invocation: LocalInvocation, given: Driven, second = false): void {
-    const driven = unlessCancelled(given, invocation.stopped)
+  #driven(live: Live, invocation: LocalInvocation, driven: Driven, second = false): void {
     if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
     const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
       invocation.settle(status, text, (how) => {
         const { request, attempt, held } = invocation
         if (how === 'written' && status === 'cancelled') takeDown(invocation, this.#host, (uid, why) => this.cancel(uid, why))
-        if (how === 'written') this.#ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
+        if (how === 'written') this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
         else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
       })
@@ -237,23 +225,22 @@ export class LocalEngine implements Engine {
 
   async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
     const parked = await invocation.park(wait)
-    if (parked === 'parked') return live.park()
+    if (parked === 'parked') {
+      live.park()
+      if (live.newsWhileHeld) this.#looks(this.#outside.lookAt(live))
+      return
+    }
     if (parked === 'lost') return this.#lost(live)
-    // Its answer came before it could park: land it here and now.
-    const request = { ...invocation.request, ...invocation.held.progress, state: 'queued' as const }
-    this.#run(live, new LocalInvocation(this.#host, request, { landed: await this.#answers.given(wait.id) }))
+    // Its answer came before it could park: it is landed here and now, with what else is on record, such as a cancel.
+    await this.#adopt({ ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id })
   }
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
-    this.#driven(
-      live,
-      invocation,
-      { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) },
-      second,
-    )
+    const broken = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
+    this.#driven(live, invocation, { settle: broken }, second)
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
@@ -267,8 +254,8 @@ export class LocalEngine implements Engine {
   #unknown(live: Live, error: unknown): void {
     if (!this.#closing) this.#sweeper.orphaned(live.uid)
     live.release()
-    this.#forget(live)
-    this.#live.delete(live.position)
+    this.#lives.forget(live)
+    this.#lives.leave(live.position)
     live.reject(error)
   }
 
@@ -276,61 +263,54 @@ export class LocalEngine implements Engine {
   async #lost(live: Live): Promise<void> {
     live.release()
     const record = await this.#host.store.callAt(live.position)
+    if (this.#lives.byUid.get(live.uid) !== live) return // it has been told meanwhile
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
     if (record.hash !== live.hash) {
       const message = `Another call with id '${live.position.id}' was recorded first`
-      return this.#ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
+      return this.#lives.ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
     }
     if (record.uid === live.uid) return void this.#watch(record)
-    this.#forget(live)
+    this.#lives.forget(live)
     const other = this.#watch(record)
+    this.#looks(this.#outside.lookAt(other))
     other.settled().then(live.resolve, (error: unknown) => live.reject(error))
   }
 
   #hinted(hint: Hint): void {
     if (this.#closing) return
     this.#host.places.hinted()
-    if (hint.wakes || hint.outside) this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
-    if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
+    if (hint.wakes || hint.outside) this.#looks(this.#sweeper.sweep())
+    if (hint.outside) this.#looks(this.#outside.look())
   }
 
   /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
   look(): void {
     if (this.#closing) return
-    this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
+    this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.
-    this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))
+    this.#looks(this.#host.timers.sweep())
+    // Should a look have failed, this one makes up for it.
+    this.#looks(this.#outside.look())
   }
 
-  #failedToLook(error: unknown): void {
-    if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
-  }
-
-  /** Another process wrote: it may have settled what we watch, answered what we wait for, or set a sooner deadline. */
-  async #lookOutside(): Promise<void> {
-    const { store, waiters, timers } = this.#host
-    await waiters.lookAtAll()
-    for (const live of this.#byUid.values()) {
-      if (live.invocation) continue
-      const record = await store.call(live.uid)
-      if (record?.state === 'settled') this.#watch(record)
-    }
-    const next = await store.nextDeadline()
-    if (next !== undefined) timers.soon(next)
+  #looks(look: Promise<void>): void {
+    look.catch((error: unknown) => {
+      if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
+    })
   }
 
   /** Goes on with a claimed call from what is on record. */
   async #adopt(record: CallRecord): Promise<void> {
     const { store } = this.#host
-    const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
-    if (!this.#live.get(record.position)) this.#live.set(record.position, live)
+    const live = this.#lives.of(record)
+    if (!this.#lives.at(record.position)) this.#lives.stand(record.position, live)
     let steps: StepRecord[], waits: WaitRecord[]
     try {
       ;[steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
     } catch (error) {
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
       this.#sweeper.orphaned(record.uid)
-      return this.#failedToLook(error)
+      return this.#looks(Promise.reject(error))
     }
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null

@@ -3,8 +3,7 @@
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import { encode } from '../../kernel/value.ts'
 import type { Logger } from '../../tool/context.ts'
-import { outcomeOf } from '../../wait/resolution.ts'
-import type { Driven, Stop, ToSettle } from '../engine.ts'
+import type { ToSettle } from '../engine.ts'
 
 /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
 export function recordedForm({ settle, text }: ToSettle, call: string, logger: Logger): [Outcome['status'], string] {
@@ -15,7 +14,3 @@ export function recordedForm({ settle, text }: ToSettle, call: string, logger: L
     return ['failure', encode(failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage }))]
   }
 }
-
-/** A wait is no result that wins over a cancel: parked, the call would go on for as long as nobody answers. */
-export const unlessCancelled = (driven: Driven, stopped: Stop | null): Driven =>
-  'park' in driven && stopped && 'cancel' in stopped ? { settle: outcomeOf({ cancelled: stopped.cancel }) } : driven

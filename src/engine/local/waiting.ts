@@ -5,14 +5,16 @@ import type { HeldCall } from './held.ts'
 
 export class Waiting {
   readonly #clock: Clock
+  readonly #opened: () => void
   #open = 0
   /** Of those, what the body asked for itself, and since when there has been any. */
   #asked = 0
   #since = 0
   #ms = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, opened: () => void) {
     this.#clock = clock
+    this.#opened = opened
   }
 
   get open(): boolean {
@@ -56,6 +58,7 @@ export class Waiting {
 
   async until<T>(wait: () => Promise<T>): Promise<T> {
     this.#open++
+    this.#opened()
     try {
       return await wait()
     } finally {

@@ -49,6 +49,15 @@ export class Waiters {
     for (const deliver of this.#waiting.get(wait) ?? []) deliver(resolution)
   }
 
+  get count(): number {
+    return this.#waiting.size
+  }
+
+  /** Another process answered it. */
+  async answered(wait: string): Promise<void> {
+    if (this.#waiting.has(wait)) await this.#look(wait)
+  }
+
   /** Another process may have answered any of them. */
   async lookAtAll(): Promise<void> {
     await Promise.all([...this.#waiting.keys()].map((wait) => this.#look(wait)))

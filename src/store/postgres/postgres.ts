@@ -147,6 +147,7 @@ export async function postgresStore({
         [JSON.stringify(takes.map(takeIn))],
       ),
     holds: () => all(holdOf, 'SELECT name, holder, worker, ticket FROM counting ORDER BY name, holder', []),
+    lastPosition: async () => (await one(({ position }: { position: number }) => position, 'SELECT position FROM log', [])) ?? 0,
     renew: async (worker, leaseMs) => {
       const living = await readers.query(
         `WITH passed AS (DELETE FROM holds WHERE until <= clock_timestamp()), renewed AS (INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until)

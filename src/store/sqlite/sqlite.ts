@@ -96,6 +96,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     nextDeadline: db.prepare('SELECT deadline FROM waits WHERE resolution IS NULL ORDER BY deadline LIMIT 1'),
     attachment: db.prepare('SELECT * FROM attachments WHERE tenant = ? AND id = ?'),
     events: db.prepare('SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?'),
+    lastPosition: db.prepare('SELECT max(position) AS last FROM events'),
     sessionEvents: db.prepare(
       `SELECT * FROM events WHERE tenant = ?1 AND session = ?2
          AND seq > (SELECT coalesce(max(seq), 0) FROM events WHERE tenant = ?1 AND session = ?2 AND position <= ?3) ORDER BY seq LIMIT ?4`,
@@ -159,6 +160,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       (of ? q.sessionEvents.all(of.tenant, of.session, after, limit) : q.events.all(after, limit)).map((row) => eventOf(row as never)),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),
+    lastPosition: () => (q.lastPosition.get() as { last: number | null }).last ?? 0,
     renew: (worker, leaseMs) => {
       if (!locks.has(worker)) {
         const lock = takeLock(file, worker)

@@ -33,6 +33,23 @@ async function readOn(store: Store, seen: EventRecord[], limit: number): Promise
 export const feedCases: readonly StoreCase[] = [
   {
     topic: 'feed',
+    name: 'the last position is that of the newest event, whoever wrote it',
+    promise: ['FEED-1'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      assert.equal(await store.lastPosition(), 0)
+      for (const count of [1, 3]) {
+        await store.commit(r.change({ events: Array.from({ length: count }, (_, at) => r.eventRecord(at)) }))
+        assert.equal(await store.lastPosition(), (await store.events(all)).at(-1)?.position)
+      }
+      // A change without events, and one that is refused, move nothing.
+      const last = await store.lastPosition()
+      await store.commit(r.change({ guards: [r.open('nothing')], events: [r.eventRecord(9)] }))
+      assert.equal(await store.lastPosition(), last)
+    },
+  },
+  {
+    topic: 'feed',
     name: 'positions grow and the sequence of each session has no gap, with ten sessions writing at once',
     promise: ['FEED-1'],
     async run(open) {

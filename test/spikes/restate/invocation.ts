@@ -161,6 +161,9 @@ export class RestateInvocation implements Invocation {
   }
   async delayed(): Promise<void> {}
   async late(): Promise<void> {}
+  async abandon(): Promise<readonly Wait[]> {
+    return []
+  }
 
   async accept(args: string): Promise<string> {
     this.#args = await this.#record('args', () => args)
@@ -226,7 +229,7 @@ export class RestateInvocation implements Invocation {
     return this.#attachments.get(id)
   }
 
-  async #open({ name, deadlineMs }: WaitSpec): Promise<Wait> {
+  async #open({ name, deadlineMs, terms }: WaitSpec): Promise<Wait> {
     const { uid, position } = this.request
     const keyOf = (salt: string): string => waitKey(this.#secret, { tenant: position.tenant, call: uid, name, salt })
     const fresh = await this.#record(`wait ${name}`, () => ({ salt: newSalt(), deadline: Date.now() + deadlineMs }))
@@ -234,7 +237,7 @@ export class RestateInvocation implements Invocation {
     const mine = await write(this.#pump.keep(cell.resolve({ ...fresh, keyHash: hashKey(keyOf(fresh.salt)) })))
     // An earlier attempt of this call opened it: the same name is the same wait and the same key.
     const { salt, deadline } = mine ? fresh : await this.#pump.keep(cell.get())
-    return { id: `${uid}:${name}`, name, key: keyOf(salt), deadline }
+    return { id: `${uid}:${name}`, name, key: keyOf(salt), deadline, terms }
   }
 
   #record<T>(name: string, make: () => T | Promise<T>): Promise<T> {

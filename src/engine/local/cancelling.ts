@@ -1,0 +1,20 @@
+// A cancel as it goes on record: whoever takes the call up later finds it stopped from the beginning.
+
+import type { StepRecord } from '../../journal/call-state.ts'
+import { eventOf, type EventSubject } from '../../journal/event.ts'
+import type { Change } from '../../store/store.ts'
+
+/** Why, and who asked. */
+export interface Why {
+  readonly reason: string
+  readonly by: string | null
+}
+
+/** Under this key a cancel holds over a crash. */
+export const cancelKey = 'cancel'
+
+export function cancelling(subject: EventSubject, at: number, { reason, by }: Why): Pick<Change, 'steps' | 'events'> {
+  const { call } = subject
+  const step: StepRecord = { call, key: cancelKey, state: 'done', input: null, value: JSON.stringify({ reason, by }), round: 1, at }
+  return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
+}

@@ -1,0 +1,85 @@
+// What other processes wrote, as far as somebody here waits for it. The feed names what changed, so a foreign write costs what it wrote and
+// not what waits here; and where more was written than is waited for, looking at what is waited for costs less.
+//
+// Everything up to a position was looked at. Whoever comes to wait for something later listens first and looks at it second, so nothing
+// falls in between: that is `lookAt` for a call, and `Waiters.answer` for a wait.
+
+import type { CallRecord } from '../../journal/call-state.ts'
+import type { Store } from '../../store/store.ts'
+import type { Live } from './live.ts'
+import type { Timers, Waiters } from './wake.ts'
+
+const page = 256
+
+interface OutsideHost {
+  readonly store: Store
+  readonly waiters: Waiters
+  readonly timers: Timers
+  readonly lives: ReadonlyMap<string, Live>
+  /** A call that somebody here waits for was settled elsewhere. */
+  settled(record: CallRecord): void
+}
+
+export class Outside {
+  readonly #host: OutsideHost
+  #seen = 0
+  #looking: Promise<void> | null = null
+  #again = false
+
+  constructor(host: OutsideHost) {
+    this.#host = host
+  }
+
+  /** One look at a time; a hint during one makes another. */
+  look(): Promise<void> {
+    this.#again = true
+    this.#looking ??= (async () => {
+      try {
+        while (this.#again) {
+          this.#again = false
+          await this.#look()
+        }
+      } finally {
+        this.#looking = null
+      }
+    })()
+    return this.#looking
+  }
+
+  /** A call that is not driven here may have been settled elsewhere. One that is, is looked at when it is let go. */
+  async lookAt(live: Live | undefined): Promise<void> {
+    if (!live) return
+    live.newsWhileHeld = live.invocation !== null
+    if (live.invocation) return
+    const { store, lives, settled } = this.#host
+    const record = await store.call(live.uid)
+    if (record?.state === 'settled' && lives.get(live.uid) === live && !live.invocation) settled(record)
+  }
+
+  async #look(): Promise<void> {
+    const { store, waiters, timers, lives } = this.#host
+    // Asked before anything is looked at: what is written meanwhile comes after it.
+    const end = await store.lastPosition()
+    if (end <= this.#seen) return
+    if (end - this.#seen > lives.size + waiters.count) {
+      await waiters.lookAtAll()
+      for (const live of lives.values()) await this.lookAt(live)
+    } else await this.#read(end)
+    const next = await store.nextDeadline()
+    if (next !== undefined) timers.soon(next)
+    this.#seen = end
+  }
+
+  async #read(end: number): Promise<void> {
+    const { store, waiters, lives } = this.#host
+    for (let after = this.#seen; after < end;) {
+      const events = await store.events({ after, limit: page })
+      for (const { type, call, body, position } of events) {
+        after = position
+        if (type === 'wait.resolved') await waiters.answered(body.wait)
+        else if (type === 'call.settled') await this.lookAt(lives.get(call))
+      }
+      if (events.length === 0) return
+    }
+  }
+}

@@ -1,0 +1,143 @@
+// The waits of a held call: opened once by name, announced when the call first comes to wait, ended with the call when it is cancelled.
+//
+// An announcement is delivered by a call of its own (WAIT-5). It goes on record in the change that parks, so it is there if and only if the
+// call is parked; and it is claimed, leased, retried and settled like any other call, so it is delivered at least once, by one worker at
+// a time, over crashes too. Its place is made of the wait's id: a wait is announced once.
+
+import { type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
+import { eventOf } from '../../journal/event.ts'
+import type { Change, Guard } from '../../store/store.ts'
+import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
+import type { Wait, WaitSpec } from '../engine.ts'
+import type { HeldCall } from './held.ts'
+import type { Host } from './host.ts'
+import type { Known } from './known.ts'
+import { newRecord } from './new-record.ts'
+
+/** What the record calls the calls that deliver announcements. No tool can be called so: their names and ids have no colon in front of an @. */
+export const announceTool = 'pawl:announce'
+const announceSession = 'pawl:announcements'
+
+/** What is added to the change with which a call comes to wait. */
+interface Announcement extends Required<Pick<Change, 'insertCall' | 'events'>> {
+  readonly guard: Guard
+}
+
+export class CallWaits {
+  readonly #host: Host
+  readonly #held: HeldCall
+  readonly #known: Known
+  /** Ids of those whose announcement is on record. */
+  readonly #announced = new Set<string>()
+
+  constructor(host: Host, held: HeldCall, known: Known) {
+    this.#host = host
+    this.#held = held
+    this.#known = known
+  }
+
+  async open({ name, deadlineMs, terms }: WaitSpec): Promise<Wait> {
+    const found = this.#known.wait(name)
+    if (found) return this.#shown(found)
+    const { clock, ids, timers } = this.#host
+    const createdAt = clock.now()
+    const deadline = createdAt + deadlineMs
+    const salt = newSalt()
+    const id = ids.next()
+    const own = { id, call: this.#held.request.uid, name, salt, keyHash: hashKey(this.#keyOf(name, salt)) }
+    const said = Object.keys(terms).length === 0 ? null : JSON.stringify(terms)
+    const record: WaitRecord = { ...own, deadline, createdAt, terms: said, resolution: null }
+    // Known before it is durable, so that two callers of one name get one wait.
+    this.#known.keepWait(record)
+    const opened = this.#held.event('wait.opened', createdAt, { wait: id, name, deadline })
+    await this.#held.write(this.#held.held({ insertWaits: [record], events: [opened] }))
+    timers.soon(deadline)
+    return this.#shown(record)
+  }
+
+  /** What is still to be announced when the call comes to wait for this one. */
+  announcement({ id, terms: { announce } }: Wait): Announcement | null {
+    if (!announce || this.#announced.has(id)) return null
+    const { clock, ids } = this.#host
+    const { type, payload } = announce
+    const { tenant } = this.#held.request.position
+    const position = { tenant, session: announceSession, batch: 'announce', id, occurrence: 0 }
+    const asked = {
+      position,
+      principal: null,
+      tool: announceTool,
+      input: JSON.stringify({ wait: id }),
+      hash: id,
+      options: null,
+      line: null,
+    }
+    // Nobody's: the next sweep of any worker that announces takes it.
+    const delivery = newRecord(asked, ids.next(), null, clock.now())
+    const received = eventOf({ ...position, call: delivery.uid }, 'call.received', clock.now(), { tool: announceTool })
+    return {
+      guard: { kind: 'absent', position },
+      insertCall: delivery,
+      events: [this.#held.event('wait.announced', clock.now(), { wait: id, type, payload: JSON.parse(payload) as unknown }), received],
+    }
+  }
+
+  /** Makes the change that parks the call, with the announcement where one is due. Gives the guard that refused it. */
+  async park(wait: Wait, change: Change): Promise<Guard['kind'] | null> {
+    const guards: Guard[] = [...change.guards, { kind: 'open', wait: wait.id }]
+    for (;;) {
+      const told = this.announcement(wait)
+      const also = told && { guards: [...guards, told.guard], insertCall: told.insertCall, events: [...change.events, ...told.events] }
+      const committed = await this.#host.store.commit({ ...change, guards, ...also })
+      if (committed.ok) return null
+      if (committed.refused.kind !== 'absent') return committed.refused.kind
+      // The body, or an attempt before, had waited for it inside: then that was announced.
+      this.announced(wait)
+    }
+  }
+
+  announced({ id }: Wait): void {
+    this.#announced.add(id)
+  }
+
+  /** For a body that waits inside. On record when it resolves: here, unless it was before, or the wait has its answer already. */
+  async announce(wait: Wait): Promise<void> {
+    const announcement = this.announcement(wait)
+    if (!announcement) return
+    const { guard, ...told } = announcement
+    const { uid, fence } = this.#held.request
+    const guards: Guard[] = [{ kind: 'holds', call: uid, fence }, { kind: 'open', wait: wait.id }, guard]
+    await new Promise<void>((resolve) => {
+      this.#host.store.write({ guards, ...told }, (answer) => {
+        if ('failed' in answer || (!answer.ok && answer.refused.kind === 'holds')) this.#held.judge(answer)
+        resolve()
+      })
+    })
+    this.#held.check()
+    this.announced(wait)
+  }
+
+  /** Those that ended with the cancellation of the call. */
+  async abandon(): Promise<readonly Wait[]> {
+    const { stopped, request } = this.#held
+    if (!stopped || !('cancel' in stopped)) return []
+    const { answers } = this.#host
+    const ended: Wait[] = []
+    for (const record of this.#known.waits) {
+      await answers.cancel(record, request, { reason: stopped.cancel, by: stopped.by })
+      const terminal = await answers.given(record.id)
+      // Should the outside itself have called it off, it has nothing left to stop.
+      if ('cancelled' in terminal && terminal.cancelled === stopped.cancel) ended.push(this.#shown(record))
+    }
+    return ended
+  }
+
+  #keyOf(name: string, salt: string): string {
+    const { uid, position } = this.#held.request
+    return waitKey(this.#host.secret, { tenant: position.tenant, call: uid, name, salt })
+  }
+
+  #shown(record: WaitRecord): Wait {
+    const { id, name, deadline, salt } = record
+    return { id, name, key: this.#keyOf(name, salt), deadline, terms: waitTermsOf(record) }
+  }
+}
