@@ -46,6 +46,8 @@ export interface RuntimeOptions {
   readonly providers?: readonly Provider[]
   /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
   readonly commit?: 'power' | 'process'
+  /** False: calls are put on record here and run by other processes, which have the same tools on the same store. Default: true. */
+  readonly worker?: boolean
   /** How long a silent worker is believed to be alive. */
   readonly lease?: Duration
   /** The host's secret, 32 bytes or more. SQLite keeps one in a private file if none is given. */
@@ -93,7 +95,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const logger = neverThrowing(options.logger ?? consoleLogger)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
-  const { poisonAfter = 3 } = options
+  const { poisonAfter = 3, worker: works = true } = options
   if (!Number.isInteger(poisonAfter) || poisonAfter < 1) {
     throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
   }
@@ -148,7 +150,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
     const judge = judgeAnswer({ toolsOf: (call) => standing.of(call), clock, logger })
-    const parts = { store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, judge, returning }
+    const parts = { store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, judge, returning, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.workers > 1
     registry.onChange(() => {
@@ -157,7 +159,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ batches, feed, records, ids, registry }, id, about),
+      session: (id, about) => openSession({ batches, feed, records, ids, registry, works }, id, about),
       tools: {
         add: (tools) => registry.add(tools),
         remove: (name) => registry.remove(name),
@@ -198,6 +200,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'tools',
   'providers',
   'commit',
+  'worker',
   'lease',
   'keys',
   'poisonAfter',

@@ -142,7 +142,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Attempt and idle clocks run only while the body runs: not while parked, waiting, sleeping or while people decide. A total deadline pauses while people decide. Wait deadlines and sleeps are instants and survive a restart. Durations over 24.8 days work.`,
   },
   'TIME-3': {
-    state: { missing: 'turns and tasks; calls of other workers' },
+    state: { missing: 'turns and tasks (there are none yet)' },
     says: `Cancel a call, batch, turn, task or session; p99 of signal to settle ≤ 250 ms on one machine for a body that cooperates; the reason and who asked are recorded; a result that arrives inside the grace wins. Awaiting a task under a cancelled call cancels the task, then waits for its end.`,
   },
   'TIME-4': {

@@ -79,6 +79,7 @@ export interface SessionHost {
   readonly records: Records
   readonly ids: Ids
   readonly registry: Registry
+  readonly works: boolean
 }
 
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
@@ -93,6 +94,9 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         `The ${what} is ${JSON.stringify(value)}; it must be a string of 1 to ${longestName} characters.`,
       )
     }
+  }
+  if (options.tools && !host.works) {
+    throw new PawlError('config_invalid', 'Tools of one session run where the session is; this runtime has worker: false and runs nothing.')
   }
   const layer = options.tools && host.registry.layer(tenant, id, options.tools)
   const standing = (): Toolset => layer?.toolset ?? host.registry.live(tenant, id)

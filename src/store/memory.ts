@@ -122,6 +122,8 @@ class Tables {
         const call = this.calls.get(guard.call)
         return call !== undefined && call.fence === guard.fence && call.progress.state !== 'settled'
       }
+      case 'unsettled':
+        return (this.calls.get(guard.call)?.progress.state ?? 'settled') !== 'settled'
       case 'held':
         return this.calls.get(guard.call)?.fence === guard.fence
       case 'open':

@@ -16,6 +16,8 @@ export type Guard =
   | { readonly kind: 'holds'; readonly call: string; readonly fence: number }
   /** The call exists and its fence is this one, settled or not: for what its last holder learns too late. */
   | { readonly kind: 'held'; readonly call: string; readonly fence: number }
+  /** The call exists and has no outcome, whoever holds it: for what is asked of it from outside. */
+  | { readonly kind: 'unsettled'; readonly call: string }
   /** The wait exists and has no answer yet. */
   | { readonly kind: 'open'; readonly wait: string }
   /** There is room for all that the change takes. Never asked for by itself: it is what refuses a `take`. */

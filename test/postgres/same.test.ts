@@ -36,6 +36,7 @@ const state = fc.constantFrom<CallState>('queued', 'running', 'running', 'parked
 const guard: fc.Arbitrary<Guard> = fc.oneof(
   fc.record({ kind: fc.constant('holds' as const), call: uid, fence }),
   fc.record({ kind: fc.constant('held' as const), call: uid, fence }),
+  fc.record({ kind: fc.constant('unsettled' as const), call: uid }),
   fc.record({ kind: fc.constant('open' as const), wait }),
 )
 

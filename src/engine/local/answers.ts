@@ -8,7 +8,7 @@ import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
 import { decodeResolution, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
 import type { ResolveAnswer } from '../engine.ts'
-import { cancelling, type Why } from './cancelling.ts'
+import { cancelling, cancellingOutside, type Why } from './cancelling.ts'
 import type { Waiters } from './wake.ts'
 
 /** What is wrong with a value that would be the outcome of a parked call; nothing if it may be (WAIT-6). `must`: it may not be taken unseen. */
@@ -60,6 +60,15 @@ export class Answers {
   /** Of a call whose cancel is on record. */
   async cancel(wait: WaitRecord, call: CallRecord, why: Why): Promise<boolean> {
     return this.#write(wait, { cancelled: why.reason }, call)
+  }
+
+  /** A call that another worker has, or nobody yet. */
+  async cancelElsewhere(call: CallRecord, why: Why): Promise<boolean> {
+    const { store, clock } = this.#host
+    const { ok } = await store.commit(cancellingOutside(call, clock.now(), why))
+    // No answer is taken any more that nobody would hear.
+    if (ok) for (const wait of await store.waitsOf(call.uid)) await this.cancel(wait, call, why)
+    return ok
   }
 
   async expire(wait: WaitRecord): Promise<void> {

@@ -1,6 +1,6 @@
 // A cancel as it goes on record: whoever takes the call up later finds it stopped from the beginning.
 
-import type { StepRecord } from '../../journal/call-state.ts'
+import type { CallRecord, StepRecord } from '../../journal/call-state.ts'
 import { eventOf, type EventSubject } from '../../journal/event.ts'
 import type { Change } from '../../store/store.ts'
 
@@ -13,8 +13,14 @@ export interface Why {
 /** Under this key a cancel holds over a crash. */
 export const cancelKey = 'cancel'
 
-export function cancelling(subject: EventSubject, at: number, { reason, by }: Why): Pick<Change, 'steps' | 'events'> {
+export function cancelling(subject: EventSubject, at: number, { reason, by }: Why): Required<Pick<Change, 'steps' | 'events'>> {
   const { call } = subject
   const step: StepRecord = { call, key: cancelKey, state: 'done', input: null, value: JSON.stringify({ reason, by }), round: 1, at }
   return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
+}
+
+/** Of a call that is not held here. */
+export function cancellingOutside({ uid, position }: CallRecord, at: number, why: Why): Change {
+  const { tenant, session } = position
+  return { ...cancelling({ tenant, session, call: uid }, at, why), guards: [{ kind: 'unsettled', call: uid }] }
 }

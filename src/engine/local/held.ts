@@ -74,6 +74,13 @@ export class HeldCall {
     return true
   }
 
+  /** Another process asked it to stop, and has it on record. */
+  cancelledOutside({ reason, by }: Why): boolean {
+    if (this.stopped || this.letGo !== 'not yet') return false
+    this.#stop({ cancel: reason, by })
+    return true
+  }
+
   /** It was told to stop before this execution began. */
   cancelledBefore({ value }: StepRecord): void {
     const { reason, by } = JSON.parse(value as string) as Why

@@ -3,11 +3,11 @@
 
 import { PawlError } from '../../kernel/errors.ts'
 import type { Ids } from '../../kernel/id.ts'
-import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
+import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { decode, encode } from '../../kernel/value.ts'
+import { encode } from '../../kernel/value.ts'
 import type { CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
-import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
+import { noTimes, timesOf } from '../../journal/times.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -23,6 +23,7 @@ import { newRecord } from './new-record.ts'
 import { Outside } from './outside.ts'
 import { FleetPlaces } from './places.ts'
 import { recordedForm } from './recorded.ts'
+import { submit } from './submit.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
@@ -38,6 +39,8 @@ export interface LocalEngineOptions {
   readonly drive: Drive
   /** Whether a value may be the outcome of a parked call. */
   readonly judge: JudgeValue
+  /** False: what its tools are called for is put on record, and run by the workers of the same store. */
+  readonly works?: boolean
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
 }
@@ -50,6 +53,8 @@ export class LocalEngine implements Engine {
   readonly #lives: Lives
   readonly #outside: Outside
   readonly #stopListening: () => void
+  readonly #works: boolean
+  readonly #tools: () => readonly string[]
   #closing = false
   #closed = false
 
@@ -57,6 +62,8 @@ export class LocalEngine implements Engine {
     const { store, clock, ids, secret, logger } = options
     this.#drive = options.drive
     this.#lives = new Lives(clock)
+    this.#works = options.works ?? true
+    this.#tools = options.tools
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
     const waiters = new Waiters(store)
     const answers = new Answers({ store, clock, waiters, judge: options.judge })
@@ -83,8 +90,8 @@ export class LocalEngine implements Engine {
     try {
       await engine.#host.lease.renew()
       engine.#host.lease.keep(() => engine.look())
-      await engine.#sweeper.sweep()
-      await engine.#host.timers.sweep()
+      if (engine.#works) await engine.#sweeper.sweep()
+      if (engine.#works) await engine.#host.timers.sweep()
       return engine
     } catch (error) {
       // What opened half must not hold on to anything.
@@ -126,7 +133,10 @@ export class LocalEngine implements Engine {
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    return record && wait ? this.#answers.cancelParked(wait, record, why) : false
+    if (record && wait) return this.#answers.cancelParked(wait, record, why)
+    // It is another worker's, or nobody's yet: whoever has it, or takes it, finds the cancel on record.
+    if (!record || record.state === 'settled' || record.owner === this.#host.lease.worker) return false
+    return this.#answers.cancelElsewhere(record, why)
   }
 
   async close(graceMs: number): Promise<void> {
@@ -179,10 +189,19 @@ export class LocalEngine implements Engine {
 
   #begin(asked: Asked): Live {
     const { ids, clock, lease } = this.#host
-    const record = newRecord(asked, ids.next(), lease.worker, clock.now())
+    // What has no tool is not left to workers: none of them would have it.
+    const isOurs = this.#works || !this.#tools().includes(asked.tool)
+    const record = newRecord(asked, ids.next(), isOurs ? lease.worker : null, clock.now())
     const live = this.#lives.add(record)
     // Its body may begin at once: whoever asks for the same call in its first line must find it.
     this.#lives.stand(asked.position, live)
+    if (!isOurs) {
+      submit(this.#host.store, record, asked, (answer) => {
+        if ('failed' in answer) this.#unknown(live, answer.failed)
+        else if (!answer.ok) this.#failed(live, new PawlError('lease_lost')) // another process was first
+      })
+      return live
+    }
     const invocation = new LocalInvocation(this.#host, record, { options: asked.options })
     invocation.insert()
     this.#run(live, invocation)
@@ -279,13 +298,13 @@ export class LocalEngine implements Engine {
   #hinted(hint: Hint): void {
     if (this.#closing) return
     this.#host.places.hinted()
-    if (hint.wakes || hint.outside) this.#looks(this.#sweeper.sweep())
+    if (this.#works && (hint.wakes || hint.outside)) this.#looks(this.#sweeper.sweep())
     if (hint.outside) this.#looks(this.#outside.look())
   }
 
   /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
   look(): void {
-    if (this.#closing) return
+    if (this.#closing || !this.#works) return
     this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#looks(this.#host.timers.sweep())

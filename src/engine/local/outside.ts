@@ -6,6 +6,7 @@
 
 import type { CallRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
+import { cancelKey, type Why } from './cancelling.ts'
 import type { Live } from './live.ts'
 import type { Timers, Waiters } from './wake.ts'
 
@@ -18,6 +19,12 @@ interface OutsideHost {
   readonly lives: ReadonlyMap<string, Live>
   /** A call that somebody here waits for was settled elsewhere. */
   settled(record: CallRecord): void
+}
+
+/** Somebody asked it to stop on another worker. What this one asked itself is stopped already. */
+async function cancelled(live: Live | undefined, why: Why): Promise<void> {
+  const { invocation } = live ?? {}
+  if (invocation?.held.cancelledOutside(why)) await invocation.abandon().catch(() => {}) // then the pipeline does it
 }
 
 export class Outside {
@@ -63,7 +70,11 @@ export class Outside {
     if (end <= this.#seen) return
     if (end - this.#seen > lives.size + waiters.count) {
       await waiters.lookAtAll()
-      for (const live of lives.values()) await this.lookAt(live)
+      for (const live of lives.values()) {
+        await this.lookAt(live)
+        const asked = live.invocation && (await store.steps(live.uid)).find(({ key }) => key === cancelKey)
+        if (asked) await cancelled(live, JSON.parse(asked.value as string) as Why)
+      }
     } else await this.#read(end)
     const next = await store.nextDeadline()
     if (next !== undefined) timers.soon(next)
@@ -78,6 +89,7 @@ export class Outside {
         after = position
         if (type === 'wait.resolved') await waiters.answered(body.wait)
         else if (type === 'call.settled') await this.lookAt(lives.get(call))
+        else if (type === 'call.cancelling') await cancelled(lives.get(call), body)
       }
       if (events.length === 0) return
     }

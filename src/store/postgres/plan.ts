@@ -44,6 +44,8 @@ interface End {
 export function planOf(changes: readonly Change[]): Plan {
   const plan = new Planner()
   for (const change of changes) {
+    // Whether a call is settled may depend on what the group does before: it is asked for in a group of its own.
+    if (plan.taken > 0 && change.guards.some(({ kind }) => kind === 'unsettled')) break
     plan.add(change)
     if (plan.full) break
   }
@@ -162,6 +164,8 @@ class Planner implements Plan {
         if (guard.kind === 'holds' && this.#settled.has(`${fence} ${call}`)) return false
         return this.#ask(guard, nameIn(call), fence)
       }
+      case 'unsettled':
+        return this.#ask(guard, nameIn(guard.call), 0)
       case 'open':
         if (this.#answered.has(guard.wait)) return false
         return this.#newWaits.get(guard.wait) ?? this.#ask(guard, nameIn(guard.wait), 0)

@@ -62,13 +62,14 @@ const writeGroup = `
     SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
     bad := '{}';
     IF guards IS NOT NULL THEN
-      PERFORM 1 FROM calls WHERE uid IN (SELECT k FROM json_to_recordset(guards) AS g(kind text, k text) WHERE kind IN ('holds', 'held'))
+      PERFORM 1 FROM calls WHERE uid IN (SELECT k FROM json_to_recordset(guards) AS g(kind text, k text) WHERE kind IN ('holds', 'held', 'unsettled'))
         ORDER BY uid FOR UPDATE;
       SELECT coalesce(array_agg(i), '{}') INTO bad FROM json_to_recordset(guards) AS g(i integer, kind text, k text, f bigint)
         WHERE NOT CASE kind
           -- Scalar, not EXISTS: that would be hashed, which reads the whole table.
           WHEN 'absent' THEN (SELECT uid FROM calls WHERE place = decode(k, 'hex')) IS NULL
           WHEN 'holds' THEN (SELECT fence = f AND state <> 'settled' FROM calls WHERE uid = k) IS TRUE
+          WHEN 'unsettled' THEN (SELECT state <> 'settled' FROM calls WHERE uid = k) IS TRUE
           WHEN 'held' THEN (SELECT fence = f FROM calls WHERE uid = k) IS TRUE
           ELSE (SELECT resolution IS NULL FROM waits WHERE waits.id = k) IS TRUE END;
     END IF;

@@ -24,6 +24,7 @@ export class GroupWriter {
   readonly #absent: StatementSync
   readonly #holds: StatementSync
   readonly #held: StatementSync
+  readonly #unsettled: StatementSync
   readonly #open: StatementSync
   readonly #insertCall: StatementSync
   readonly #updateCall: StatementSync
@@ -39,6 +40,7 @@ export class GroupWriter {
     this.#places = places
     this.#absent = db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?')
     this.#holds = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND fence = ? AND state <> 'settled'`)
+    this.#unsettled = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND state <> 'settled'`)
     this.#held = db.prepare('SELECT 1 FROM calls WHERE uid = ? AND fence = ?')
     this.#open = db.prepare('SELECT 1 FROM waits WHERE id = ? AND resolution IS NULL')
     this.#insertCall = db.prepare(
@@ -153,6 +155,8 @@ export class GroupWriter {
       }
       case 'holds':
         return this.#holds.get(guard.call, guard.fence) !== undefined
+      case 'unsettled':
+        return this.#unsettled.get(guard.call) !== undefined
       case 'held':
         return this.#held.get(guard.call, guard.fence) !== undefined
       case 'open':

@@ -84,6 +84,24 @@ async function assertWritesNothing(store: Store, call: CallRecord): Promise<void
 export const guardCases: readonly StoreCase[] = [
   {
     topic: 'guard',
+    name: `'unsettled' holds for whoever asks, until the call is settled`,
+    promise: ['TIME-3'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const [call, other] = [r.callRecord('c', { owner: 'w' }), r.callRecord('d')]
+      await r.insert(store, call, other)
+      const asking = (uid: string) => r.change({ guards: [{ kind: 'unsettled', call: uid }], steps: [r.stepRecord(uid, 'asked')] })
+      r.accepted(await store.commit(asking('c')))
+      r.accepted(await store.commit(asking('d')))
+      r.refused(await store.commit(asking('nobody')), { kind: 'unsettled', call: 'nobody' })
+      const settling = r.change({ guards: [r.holds(call)], updateCall: { uid: 'c', progress: r.settled(call), release: true } })
+      const [settled, late] = await Promise.all([store.commit(settling), store.commit(asking('c'))])
+      r.accepted(settled)
+      r.refused(late, { kind: 'unsettled', call: 'c' })
+    },
+  },
+  {
+    topic: 'guard',
     name: "'absent' lets exactly one of 50 concurrent callers have a place",
     promise: ['CALL-6'],
     run: async (open) => oneWinner([(await open(manualClock())).store]),
