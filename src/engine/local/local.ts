@@ -302,10 +302,10 @@ export class LocalEngine implements Engine {
   async #lookOutside(): Promise<void> {
     const { store, waiters, timers } = this.#host
     await waiters.lookAtAll()
-    for (const live of this.#byUid.values()) {
-      if (live.invocation) continue
-      const record = await store.call(live.uid)
-      if (record?.state === 'settled') this.#watch(record)
+    // All at once, which a store may answer with few queries. Meanwhile some may have ended here.
+    const watched = [...this.#byUid.values()].filter((live) => !live.invocation)
+    for (const record of await Promise.all(watched.map(async ({ uid }) => store.call(uid)))) {
+      if (record?.state === 'settled' && this.#byUid.has(record.uid)) this.#watch(record)
     }
     const next = await store.nextDeadline()
     if (next !== undefined) timers.soon(next)

@@ -58,7 +58,13 @@ export async function postgresStore({
 
   const self = randomUUID()
   const channel = `pawl_${schema}`
-  const send = async (plan: Plan): Promise<Written[]> => {
+  let sending: Promise<unknown> = Promise.resolve()
+  const send = (plan: Plan): Promise<Written[]> => {
+    const sent = sendNow(plan)
+    sending = sent
+    return sent
+  }
+  const sendNow = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
       text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
@@ -88,6 +94,11 @@ export async function postgresStore({
   const listener = await Listener.open({
     connect: () => new pg.Client(settings),
     version: async () => (await one(({ version }: { version: number }) => version, 'SELECT version FROM log', [])) ?? 0,
+    written: () =>
+      sending.then(
+        () => {},
+        () => {},
+      ),
     heard: () => group.hint({ wakes: true, outside: true }),
     clock,
     channel,
