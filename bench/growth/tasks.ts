@@ -121,7 +121,7 @@ export async function replay(store: string, emptyStore: string, steps: number): 
 }
 
 export interface Parked {
-  /** Megabytes above an idle runtime. */
+  /** Megabytes above the runtime before, when it was idle. */
   readonly rss: number
   readonly heap: number
   /** Queries in three seconds in which nothing happens: without calls, and with all of them parked. */
@@ -132,8 +132,12 @@ export interface Parked {
   readonly toSettle: number
 }
 
-/** Needs --expose-gc. */
-export async function parked(store: string, calls: number): Promise<Parked> {
+/**
+ * Parks the calls session by session, then answers all at once. `used`: the runtime has settled as many ordinary calls before. V8 keeps
+ * the pages that its collector once needed, so a fresh process shows what any work costs it, and one that was used what the waiting does.
+ * Needs --expose-gc.
+ */
+export async function parked(store: string, calls: number, used: boolean): Promise<Parked> {
   const queries = countQueries()
   const keys: string[] = []
   const later = tool({
@@ -148,10 +152,12 @@ export async function parked(store: string, calls: number): Promise<Parked> {
       return answer
     },
   })
-  const runtime = await open(store, { tools: [later], limits: { perSession: 100 } })
+  const runtime = await open(store, { tools: [plain, later], limits: { perSession: 100 } })
   const perSession = 100
   const sessions = Array.from({ length: calls / perSession }, (_, index) => runtime.session(`s${index}`))
-  const asks = Array.from({ length: perSession }, (_, index) => ({ id: `c${index}`, name: 'later' }))
+  const asksFor = (name: string): { id: string; name: string }[] =>
+    Array.from({ length: perSession }, (_, index) => ({ id: `c${index}`, name }))
+  if (used) for (const session of sessions) await session.run(asksFor('plain'), { batch: 'before' })
   const inQuiet = async (): Promise<number> => {
     await pause(500) // what rides is written
     queries.take()
@@ -161,18 +167,17 @@ export async function parked(store: string, calls: number): Promise<Parked> {
   const idle = await inQuiet()
   const before = memory()
   let from = performance.now()
-  await Promise.all(sessions.map((session) => session.run(asks, { batch: 'b', until: 'waiting' })))
+  for (const session of sessions) await session.run(asksFor('later'), { batch: 'b', until: 'waiting' })
   const toPark = (performance.now() - from) / 1000
   const waiting = await inQuiet()
   const after = memory()
   if (keys.length !== calls) throw new Error(`${keys.length} calls are parked, not ${calls}`)
 
   from = performance.now()
-  const settled = Promise.all(sessions.map((session) => session.run(asks, { batch: 'b' })))
+  const settled = Promise.all(sessions.map((session) => session.run(asksFor('later'), { batch: 'b' })))
   await Promise.all(keys.map((key) => runtime.resolve(key, { value: 'an answer' })))
-  const outcomes = (await settled).flat()
+  const wrong = (await settled).flat().find(({ status }) => status !== 'success')
   const toSettle = (performance.now() - from) / 1000
-  const wrong = outcomes.find(({ status }) => status !== 'success')
   if (wrong) throw new Error(JSON.stringify(wrong))
   await runtime.close()
   return { rss: after.rss - before.rss, heap: after.heap - before.heap, idle, waiting, toPark, toSettle }
