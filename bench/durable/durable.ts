@@ -101,13 +101,20 @@ async function run(): Promise<void> {
 
   const running: Contender[] = []
   for (const entry of entries) {
+    if (ending) return
     const own = join(dir, entry.opener)
     try {
-      const contender = await Contender.start(entry, await place(entry, own), own, (born) => contenders.add(born))
+      const contender = await Contender.start(
+        entry,
+        await place(entry, own),
+        own,
+        (born) => void (ending ? born.end() : contenders.add(born)),
+      )
       // Code is compiled while it runs: a long pipeline is at its speed after thousands of calls.
       await contender.measure({ steps: 5, callers: 10 }, sliceMs * 3)
       running.push(contender)
     } catch (error) {
+      if (ending) return
       leaveOut(entry, error)
       for (const contender of contenders) if (contender.entry === entry) contender.end()
     }
@@ -120,6 +127,7 @@ async function run(): Promise<void> {
   }
   for (let round = 0; round < rounds; round++) {
     for (const cell of shuffled(cells)) {
+      if (ending) return
       if (!cells.includes(cell)) continue
       const { contender, shape } = cell
       try {

@@ -130,6 +130,8 @@ export interface Parked {
   /** Seconds. */
   readonly toPark: number
   readonly toSettle: number
+  /** Of this process: what is left when others use the machine too. */
+  readonly cpuToSettle: number
 }
 
 /**
@@ -174,13 +176,23 @@ export async function parked(store: string, calls: number, used: boolean): Promi
   if (keys.length !== calls) throw new Error(`${keys.length} calls are parked, not ${calls}`)
 
   from = performance.now()
+  const cpu = process.cpuUsage()
   const settled = Promise.all(sessions.map((session) => session.run(asksFor('later'), { batch: 'b' })))
   await Promise.all(keys.map((key) => runtime.resolve(key, { value: 'an answer' })))
   const wrong = (await settled).flat().find(({ status }) => status !== 'success')
   const toSettle = (performance.now() - from) / 1000
+  const { user, system } = process.cpuUsage(cpu)
   if (wrong) throw new Error(JSON.stringify(wrong))
   await runtime.close()
-  return { rss: after.rss - before.rss, heap: after.heap - before.heap, idle, waiting, toPark, toSettle }
+  return {
+    rss: after.rss - before.rss,
+    heap: after.heap - before.heap,
+    idle,
+    waiting,
+    toPark,
+    toSettle,
+    cpuToSettle: (user + system) / 1e6,
+  }
 }
 
 function memory(): { rss: number; heap: number } {
