@@ -21,7 +21,8 @@ export class Contender {
   readonly entry: Entry
   readonly #log: string
   readonly #child: ChildProcess
-  #others: readonly number[] = []
+  /** Known when it is ready. */
+  #others: readonly number[] | null = null
 
   private constructor(entry: Entry, place: string, dir: string) {
     this.entry = entry
@@ -94,13 +95,15 @@ export class Contender {
     return lines[0] === '' ? '' : `\n  log: ${lines.slice(-3).join('\n       ').slice(-600)}`
   }
 
+  /** Before it is ready it alone knows which processes it has started: it ends them, and itself, when its parent lets go. */
   end(): void {
-    this.#signal('SIGKILL')
+    if (this.#others) this.#signal('SIGKILL')
+    else if (this.#child.connected) this.#child.disconnect()
   }
 
   #signal(signal: NodeJS.Signals): void {
     if (!this.gone) this.#child.kill(signal)
-    for (const pid of this.#others) {
+    for (const pid of this.#others ?? []) {
       try {
         process.kill(pid, signal)
       } catch {
