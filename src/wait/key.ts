@@ -1,7 +1,7 @@
 // What only the host can derive. The key of a wait (WAIT-3): 256 bits that only the host can derive and only their hash is stored. The same wait of the same
 // call has the same key after a crash, because everything it is derived from is on record or with the host.
 
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CallPosition } from '../journal/call-state.ts'
 import { frame } from '../kernel/id.ts'
 
@@ -9,6 +9,14 @@ const prefix = 'pawl_'
 const shape = /^pawl_[A-Za-z0-9_-]{43}$/
 
 export const newSalt = (): string => randomBytes(16).toString('base64url')
+
+/** Made once of a secret: to make it anew for every key takes five times as long as the key itself. */
+const prepared = new WeakMap<Uint8Array, KeyObject>()
+function prepare(secret: Uint8Array): KeyObject {
+  const known = prepared.get(secret) ?? createSecretKey(secret)
+  prepared.set(secret, known)
+  return known
+}
 
 export interface WaitIdentity {
   readonly tenant: string
@@ -20,7 +28,7 @@ export interface WaitIdentity {
 export function waitKey(secret: Uint8Array, { tenant, call, name, salt }: WaitIdentity): string {
   return (
     prefix +
-    createHmac('sha256', secret)
+    createHmac('sha256', prepare(secret))
       .update(frame('pawl wait key v1', tenant, call, name, salt))
       .digest('base64url')
   )
@@ -36,6 +44,6 @@ export const looksLikeKey = (text: unknown): text is string => typeof text === '
 
 /** Bytes that every execution of a call gets again, and nobody can guess. */
 export const derived = (secret: Uint8Array, { tenant, session, batch, id, occurrence }: CallPosition, purpose: string): Uint8Array =>
-  createHmac('sha256', secret)
+  createHmac('sha256', prepare(secret))
     .update(frame('pawl derive v1', tenant, session, batch, id, occurrence, purpose))
     .digest()

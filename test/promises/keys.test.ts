@@ -28,6 +28,11 @@ test('WAIT-3: the key of a wait depends on the host secret, the tenant, the call
   expect(newSalt()).not.toBe(newSalt())
 })
 
+test('WAIT-3: a key that was handed out is a key after the next upgrade', () => {
+  const identity = { tenant: 't', call: 'c', name: 'n', salt: 's' }
+  expect(waitKey(Buffer.alloc(32, 7), identity)).toBe('pawl_G2oSMlbSJlFh83MqVL3E5ypo1mhpHdE483Nr_CGnTng')
+})
+
 test('WAIT-3: the secret that SQLite keeps is readable by its owner alone', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-secret-'))
   const runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}` })

@@ -11,6 +11,8 @@ export interface ListenerOptions {
   connect(): Client
   /** The number now. */
   version(): Promise<number>
+  /** When our own write that is under way, if one is, has told its number to `own`. */
+  written(): Promise<void>
   heard(): void
   readonly clock: Clock
   readonly channel: string
@@ -79,6 +81,8 @@ export class Listener {
     try {
       if (!this.#client && !this.#closed) await (this.#connecting ??= this.#listen().finally(() => (this.#connecting = null)))
       const version = await this.#options.version()
+      // It may be our own, whose answer is still on its way: no news.
+      if (version > this.#seen) await this.#options.written()
       if (this.#closed || version <= this.#seen) return
       this.#seen = version
       this.#options.heard()

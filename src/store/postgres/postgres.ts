@@ -13,6 +13,7 @@ import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeOf, takeIn, stepOf, waitOf } from './rows.ts'
 import { migrate } from './schema.ts'
+import { Together } from './together.ts'
 
 export interface PostgresOptions {
   /** `postgres://user:password@host/database`, or what `pg` takes. */
@@ -61,7 +62,13 @@ export async function postgresStore({
 
   const self = randomUUID()
   const channel = `pawl_${schema}`
-  const send = async (plan: Plan): Promise<Written[]> => {
+  let sending: Promise<unknown> = Promise.resolve()
+  const send = (plan: Plan): Promise<Written[]> => {
+    const sent = sendNow(plan)
+    sending = sent
+    return sent
+  }
+  const sendNow = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
       text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
@@ -91,6 +98,11 @@ export async function postgresStore({
   const listener = await Listener.open({
     connect: () => new pg.Client(settings),
     version: async () => (await one(({ version }: { version: number }) => version, 'SELECT version FROM log', [])) ?? 0,
+    written: () =>
+      sending.then(
+        () => {},
+        () => {},
+      ),
     heard: () => group.hint({ wakes: true, outside: true }),
     clock,
     channel,
@@ -105,23 +117,32 @@ export async function postgresStore({
     return (await all(of, text, values))[0]
   }
 
+  const by = <Row, T>(of: (row: Row) => T, keyOf: (row: Row) => string, text: string): Together<Row, T> =>
+    new Together({ query: (keys) => all((row: Row) => row, text, [keys]), keyOf, of })
+  const callsByPlace = by(callOf, ({ place }) => bytesIn(place.toString('hex')), 'SELECT * FROM calls WHERE place = ANY($1::bytea[])')
+  const callsByUid = by(callOf, ({ uid }) => uid, 'SELECT * FROM calls WHERE uid = ANY($1)')
+  const stepsByCall = by(stepOf, ({ call }) => call, 'SELECT * FROM steps WHERE call = ANY($1)')
+  const waitsByCall = by(waitOf, ({ call }) => call, 'SELECT * FROM waits WHERE call = ANY($1)')
+  const waitsById = by(waitOf, ({ id }) => id, 'SELECT * FROM waits WHERE id = ANY($1)')
+  const waitsByKeyHash = by(waitOf, ({ keyHash }) => keyHash, 'SELECT * FROM waits WHERE "keyHash" = ANY($1)')
+
   let closing: Promise<void> | null = null
   return {
     kind: 'postgres',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
-    callAt: (position) => one(callOf, `SELECT * FROM calls WHERE place = decode($1, 'hex')`, [placeOf(position)]),
-    call: (uid) => one(callOf, 'SELECT * FROM calls WHERE uid = $1', [nameIn(uid)]),
+    callAt: (position) => callsByPlace.one(bytesIn(placeOf(position))),
+    call: (uid) => callsByUid.one(nameIn(uid)),
     callsOf: ({ tenant, session }, { after, limit }) =>
       all(callOf, `SELECT * FROM calls WHERE scope = decode($1, 'hex') AND uid > $2 ORDER BY uid LIMIT $3`, [
         digest(tenant, session),
         nameIn(after),
         limit,
       ]),
-    steps: (call) => all(stepOf, 'SELECT * FROM steps WHERE call = $1', [nameIn(call)]),
-    waitsOf: (call) => all(waitOf, 'SELECT * FROM waits WHERE call = $1', [nameIn(call)]),
-    wait: (id) => one(waitOf, 'SELECT * FROM waits WHERE id = $1', [nameIn(id)]),
-    waitByKeyHash: (hash) => one(waitOf, 'SELECT * FROM waits WHERE "keyHash" = $1', [nameIn(hash)]),
+    steps: (call) => stepsByCall.all(nameIn(call)),
+    waitsOf: (call) => waitsByCall.all(nameIn(call)),
+    wait: (id) => waitsById.one(nameIn(id)),
+    waitByKeyHash: (hash) => waitsByKeyHash.one(nameIn(hash)),
     dueWaits: (now, limit) =>
       all(waitOf, 'SELECT * FROM waits WHERE resolution IS NULL AND deadline <= $1 ORDER BY deadline, id LIMIT $2', [now, limit]),
     nextDeadline: () =>
@@ -231,6 +252,9 @@ async function opened(settings: pg.ClientConfig, schema: string): Promise<void> 
     await client.end().catch(() => {})
   }
 }
+
+/** Hex, as PostgreSQL reads bytes from a text. */
+const bytesIn = (hex: string): string => `\\x${hex}`
 
 const names = new Map<string, string>()
 function nameFor(text: string): string {

@@ -1,0 +1,238 @@
+// What grows, each measured in a fresh process that this file is: `node tasks.ts <task> <store> …`. Tells its parent in one message.
+
+import { createRequire } from 'node:module'
+import { DatabaseSync, StatementSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import type pg from 'pg'
+import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { z } from 'zod'
+
+const empty = z.object({})
+const plain = tool({ name: 'plain', description: 'Does nothing', input: empty, hints: { readOnly: true }, execute: () => 'done' })
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number
+
+const open = (store: string, more: Partial<RuntimeOptions> = {}): Promise<Runtime> =>
+  createRuntime({ store, tools: [plain], keys: { secret: 'a secret of the bench, 32 bytes or more' }, lease: '1h', ...more })
+
+/** Settles so many calls, in batches of a thousand. */
+export async function fill(store: string, calls: number): Promise<{ seconds: number }> {
+  const runtime = await open(store, { commit: 'process', limits: { perSession: 1_000, perWorker: 1_000 } })
+  const from = performance.now()
+  for (let batch = 0; batch < calls / 1_000; batch++) {
+    const asks = Array.from({ length: 1_000 }, (_, index) => ({ id: `c${index}`, name: 'plain' }))
+    const outcomes = await runtime.session(`s${batch % 100}`).run(asks, { batch: `b${batch}` })
+    if (outcomes.some(({ status }) => status !== 'success')) throw new Error('A call did not succeed.')
+  }
+  await runtime.close()
+  return { seconds: (performance.now() - from) / 1000 }
+}
+
+export interface Opened {
+  /** Milliseconds. */
+  readonly open: number
+  /** To the outcome of a first call, opening included. */
+  readonly called: number
+}
+
+/** Opens both in turn, again and again: the code is compiled and the files are in memory, so what is left is what the store holds. */
+export async function opening(emptyStore: string, fullStore: string, times: number): Promise<{ empty: Opened; full: Opened }> {
+  const runs = { [emptyStore]: [] as Opened[], [fullStore]: [] as Opened[] }
+  for (let round = 0; round <= times; round++) {
+    for (const store of Math.random() < 0.5 ? [emptyStore, fullStore] : [fullStore, emptyStore]) {
+      const from = performance.now()
+      const runtime = await open(store)
+      const opened = performance.now()
+      const [outcome] = await runtime.session('s1').run([{ id: `open-${process.pid}-${round}`, name: 'plain' }])
+      const called = performance.now()
+      if (outcome?.status !== 'success') throw new Error(JSON.stringify(outcome))
+      await runtime.close()
+      if (round > 0) runs[store]?.push({ open: opened - from, called: called - from }) // the first round makes tables and warms up
+    }
+  }
+  const over = (all: readonly Opened[] = []): Opened => ({
+    open: median(all.map((run) => run.open)),
+    called: median(all.map((run) => run.called)),
+  })
+  return { empty: over(runs[emptyStore]), full: over(runs[fullStore]) }
+}
+
+const ask = { id: 'long', name: 'long' }
+
+/** Records so many steps, and stands still: it is killed there (or, where a lease would have to run out, hands the call back). */
+export async function record(store: string, steps: number, end: 'stand' | 'close'): Promise<{ recorded: true }> {
+  const recorded = Promise.withResolvers<void>()
+  const long = tool({
+    name: 'long',
+    description: 'Many steps',
+    input: empty,
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      for (let from = 0; from < steps; from += 500) {
+        const part = Array.from({ length: Math.min(500, steps - from) }, (_, index) => from + index)
+        await Promise.all(part.map((index) => ctx.step(`s${index}`, () => ({ ok: true, text: 'x'.repeat(78) }))))
+      }
+      recorded.resolve()
+      await new Promise(() => {})
+    },
+  })
+  const runtime = await open(store, { tools: [long] })
+  runtime
+    .session('s')
+    .run([ask])
+    .catch(() => {})
+  await recorded.promise
+  if (end === 'close') await runtime.close({ grace: 0 })
+  return { recorded: true }
+}
+
+export interface Replayed {
+  /** Milliseconds from entering the body until all recorded steps are passed, one awaited after the other. */
+  readonly inCode: number
+  /** From opening the store to the outcome. */
+  readonly total: number
+}
+
+/** An empty store of the same kind is opened and used before: the code is loaded, as it is in a process that lives. */
+export async function replay(store: string, emptyStore: string, steps: number): Promise<Replayed> {
+  const other = await open(emptyStore)
+  await other.session('s').run([{ id: 'c', name: 'plain' }])
+  await other.close()
+  let inCode = 0
+  let ran = 0
+  const long = tool({
+    name: 'long',
+    description: 'Many steps',
+    input: empty,
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      const from = performance.now()
+      for (let index = 0; index < steps; index++) await ctx.step(`s${index}`, () => void ran++)
+      inCode = performance.now() - from
+      return 'done'
+    },
+  })
+  const from = performance.now()
+  const runtime = await open(store, { tools: [long] })
+  const [outcome] = await runtime.session('s').run([ask])
+  const total = performance.now() - from
+  if (outcome?.status !== 'success' || ran > 0) throw new Error(`${ran} steps ran again; ${JSON.stringify(outcome)}`)
+  await runtime.close()
+  return { inCode, total }
+}
+
+export interface Parked {
+  /** Megabytes above the runtime before, when it was idle. */
+  readonly rss: number
+  readonly heap: number
+  /** Queries in three seconds in which nothing happens: without calls, and with all of them parked. */
+  readonly idle: number
+  readonly waiting: number
+  /** Seconds. */
+  readonly toPark: number
+  readonly toSettle: number
+  /** Of this process: what is left when others use the machine too. */
+  readonly cpuToSettle: number
+}
+
+/**
+ * Parks the calls session by session, then answers all at once. `used`: the runtime has settled as many ordinary calls before. V8 keeps
+ * the pages that its collector once needed, so a fresh process shows what any work costs it, and one that was used what the waiting does.
+ * Needs --expose-gc.
+ */
+export async function parked(store: string, calls: number, used: boolean): Promise<Parked> {
+  const queries = countQueries()
+  const keys: string[] = []
+  const later = tool({
+    name: 'later',
+    description: 'Somebody outside answers',
+    input: empty,
+    concurrency: 'parallel',
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      const answer = await ctx.later<string>({ deadline: '7d' })
+      keys.push(answer.key)
+      return answer
+    },
+  })
+  const runtime = await open(store, { tools: [plain, later], limits: { perSession: 100 } })
+  const perSession = 100
+  const sessions = Array.from({ length: calls / perSession }, (_, index) => runtime.session(`s${index}`))
+  const asksFor = (name: string): { id: string; name: string }[] =>
+    Array.from({ length: perSession }, (_, index) => ({ id: `c${index}`, name }))
+  if (used) for (const session of sessions) await session.run(asksFor('plain'), { batch: 'before' })
+  const inQuiet = async (): Promise<number> => {
+    await pause(500) // what rides is written
+    queries.take()
+    await pause(3_000)
+    return queries.take()
+  }
+  const idle = await inQuiet()
+  const before = memory()
+  let from = performance.now()
+  for (const session of sessions) await session.run(asksFor('later'), { batch: 'b', until: 'waiting' })
+  const toPark = (performance.now() - from) / 1000
+  const waiting = await inQuiet()
+  const after = memory()
+  if (keys.length !== calls) throw new Error(`${keys.length} calls are parked, not ${calls}`)
+
+  from = performance.now()
+  const cpu = process.cpuUsage()
+  const settled = Promise.all(sessions.map((session) => session.run(asksFor('later'), { batch: 'b' })))
+  await Promise.all(keys.map((key) => runtime.resolve(key, { value: 'an answer' })))
+  const wrong = (await settled).flat().find(({ status }) => status !== 'success')
+  const toSettle = (performance.now() - from) / 1000
+  const { user, system } = process.cpuUsage(cpu)
+  if (wrong) throw new Error(JSON.stringify(wrong))
+  await runtime.close()
+  return {
+    rss: after.rss - before.rss,
+    heap: after.heap - before.heap,
+    idle,
+    waiting,
+    toPark,
+    toSettle,
+    cpuToSettle: (user + system) / 1e6,
+  }
+}
+
+function memory(): { rss: number; heap: number } {
+  for (let time = 0; time < 3; time++) globalThis.gc?.()
+  const { rss, heapUsed } = process.memoryUsage()
+  return { rss: rss / 2 ** 20, heap: heapUsed / 2 ** 20 }
+}
+
+/** All that SQLite or PostgreSQL is asked in this process. */
+function countQueries(): { take(): number } {
+  let queries = 0
+  const counted = (on: object, name: string): void => {
+    const of = on as Record<string, (...args: unknown[]) => unknown>
+    const real = of[name] as (...args: unknown[]) => unknown
+    of[name] = function (this: unknown, ...args: unknown[]): unknown {
+      queries++
+      return real.apply(this, args)
+    }
+  }
+  for (const name of ['run', 'get', 'all', 'iterate']) counted(StatementSync.prototype, name)
+  counted(DatabaseSync.prototype, 'exec')
+  counted((createRequire(import.meta.url)('pg') as typeof pg).Client.prototype, 'query')
+  return {
+    take() {
+      const taken = queries
+      queries = 0
+      return taken
+    },
+  }
+}
+
+const tasks = { fill, opening, record, replay, parked }
+export type Task = keyof typeof tasks
+
+if (process.send) {
+  process.on('disconnect', () => process.exit(1))
+  const [task, ...args] = process.argv.slice(2) as [Task, ...string[]]
+  const given = args.map((arg) => JSON.parse(arg) as never) as [never, never, never]
+  tasks[task](...given).then(
+    (done) => process.send?.({ done }),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
+  )
+}
