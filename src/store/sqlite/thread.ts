@@ -1,0 +1,71 @@
+// The SQLite store's thread, with a connection of its own: writes groups of changes, checkpoints the WAL after it has answered, and renews
+// leases while the event loop is blocked. Started by writer.ts.
+
+import { DatabaseSync } from 'node:sqlite'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../kernel/time.ts'
+import { beat, Heart } from '../heart.ts'
+import type { Written } from '../store.ts'
+import { busyTimeoutMs, checkpoint, longWal, pagesIn, type Question, type Setup, type Told, walSize, type WriteAnswer } from './protocol.ts'
+import { Transactions } from './transaction.ts'
+
+const { file, synchronous } = workerData as Setup
+const port = parentPort as MessagePort
+const db = new DatabaseSync(file, { timeout: busyTimeoutMs })
+db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = 0`)
+const transactions = new Transactions(db)
+const renew = db.prepare('UPDATE workers SET issued = ?, until = ? WHERE id = ?')
+const dataVersion = db.prepare('PRAGMA data_version')
+const walLog = db.prepare(walSize)
+let seen: unknown
+let pages = 0
+
+function answerTo(question: Question): unknown {
+  switch (question.do) {
+    case 'write': {
+      const from = performance.now()
+      const answers = transactions.write(question.changes)
+      const ms = performance.now() - from
+      pages = pagesIn(walLog.get())
+      return { answers: answers.every(isDone) ? null : answers.map(told), ms, pages } satisfies WriteAnswer
+    }
+    case 'news': {
+      // The first look has nothing to compare with: then anything may be new.
+      const before = seen
+      seen = dataVersion.get()?.data_version
+      return seen !== before
+    }
+    case 'checkpoint':
+      return db.exec(checkpoint)
+    case 'beat': {
+      const { worker, leaseMs, memory } = question
+      beat(new Heart(leaseMs, memory), () => {
+        const now = systemClock.monotonic()
+        return renew.run(now, now + leaseMs, worker).changes === 1
+      })
+      return undefined
+    }
+  }
+}
+
+const isDone = (answer: Written): boolean => 'ok' in answer && answer.ok
+
+/** Errors lose what they carry on their way, so it is told beside them. */
+const fault = (error: unknown): Told => {
+  const { message, code, errcode } = error as Error & Told['told']
+  return { told: { message, code, errcode } }
+}
+const told = (answer: Written): Written => ('failed' in answer ? { failed: fault(answer.failed) } : answer)
+
+port.on('message', ({ id, question }: { id: number; question: Question }) => {
+  try {
+    port.postMessage({ id, answer: answerTo(question) })
+  } catch (error) {
+    port.postMessage({ id, threw: fault(error) })
+  }
+  // Whoever asked has the answer: what the checkpoint takes, the next group waits for at most.
+  if (pages < longWal) return
+  pages = 0
+  db.exec(checkpoint)
+})
+port.postMessage('ready')
