@@ -50,7 +50,7 @@ export class Heart {
     let known = Atomics.load(this.#instants, instants.until)
     // Counted before the new end can be seen: who sees the lease as fresh again also sees that it was not.
     if (BigInt(Math.floor(now)) >= known) Atomics.add(this.#counts, counts.lapses, 1)
-    const until = BigInt(Math.floor(from)) + BigInt(this.leaseMs)
+    const until = BigInt(Math.floor(from + this.leaseMs))
     while (until > known) {
       const found = Atomics.compareExchange(this.#instants, instants.until, known, until)
       if (found === known) return

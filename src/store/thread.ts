@@ -54,12 +54,19 @@ export class Thread {
 
   /** Rejects if the thread dies first: then nobody knows what it did. Throws what cannot travel, before anything is sent. */
   ask<T>(question: object): Promise<T> {
-    const id = this.#next++
-    this.#worker.postMessage({ id, question })
+    const id = this.tell(question)
     if (this.#open.size === 0) this.#worker.ref()
     return new Promise<T>((resolve, reject) => {
       this.#open.set(id, { resolve, reject })
     })
+  }
+
+  /** Nobody waits for the answer. A thread that is still starting hears of it as soon as it listens, whatever the event loop does then. */
+  tell(question: object): number {
+    const id = this.#next++
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.#worker.postMessage({ id, question })
+    return id
   }
 
   async end(): Promise<void> {
@@ -69,8 +76,7 @@ export class Thread {
 
   #heard({ id, answer, threw }: Answer): void {
     const asked = this.#open.get(id)
-    this.#open.delete(id)
-    if (this.#open.size === 0) this.#worker.unref()
+    if (this.#open.delete(id) && this.#open.size === 0) this.#worker.unref()
     if (threw === undefined) asked?.resolve(answer as never)
     else asked?.reject(threw)
   }

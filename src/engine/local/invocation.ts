@@ -34,6 +34,8 @@ interface Known {
   readonly steps?: readonly StepRecord[]
   readonly waits?: readonly WaitRecord[]
   readonly landed?: Resolution | null
+  /** The lapse of the lease at which it was claimed. */
+  readonly lapses?: number
 }
 
 export class LocalInvocation implements Invocation {
@@ -56,7 +58,7 @@ export class LocalInvocation implements Invocation {
   constructor(host: Host, record: CallRecord, known: Known) {
     this.#host = host
     this.request = record
-    this.held = new HeldCall(host, record)
+    this.held = new HeldCall(host, record, known.lapses)
     this.options = known.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
     this.interrupted = interruptionOf(record)
     this.landed = known.landed ?? null

@@ -61,9 +61,9 @@ export class LocalEngine implements Engine {
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
-      take: async (records) => {
+      take: async (records, lapses) => {
         options.returning?.(records)
-        await Promise.all(records.map((record) => this.#adopt(record)))
+        await Promise.all(records.map((record) => this.#adopt(record, lapses)))
       },
     })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
@@ -289,6 +289,7 @@ export class LocalEngine implements Engine {
   /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
   look(): void {
     if (this.#closing) return
+    for (const { invocation } of this.#byUid.values()) invocation?.held.reconfirm()
     this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))
@@ -312,7 +313,7 @@ export class LocalEngine implements Engine {
   }
 
   /** Goes on with a claimed call from what is on record. */
-  async #adopt(record: CallRecord): Promise<void> {
+  async #adopt(record: CallRecord, lapses: number): Promise<void> {
     const { store } = this.#host
     const live = this.#byUid.get(record.uid) ?? this.#newLive(record)
     if (!this.#live.get(record.position)) this.#live.set(record.position, live)
@@ -327,6 +328,6 @@ export class LocalEngine implements Engine {
     const [steps, waits] = known
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
-    this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
+    this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed, lapses }))
   }
 }

@@ -96,9 +96,7 @@ export class Writer {
   }
 
   keepAlive(worker: string, { leaseMs, memory }: Heart): void {
-    this.#started()
-      .then((thread) => thread?.ask({ do: 'beat', worker, leaseMs, memory } satisfies Question))
-      .catch(() => {}) // it ended: then there is no thread any more
+    this.#start()?.tell({ do: 'beat', worker, leaseMs, memory } satisfies Question)
   }
 
   async close(): Promise<void> {
