@@ -78,27 +78,39 @@ export class GroupCommit {
     })
   }
 
-  #flush(): Promise<void> {
-    this.#flushing = this.#flushOnce().finally(() => {
+  #flush(follows = false): Promise<void> {
+    const flushing = this.#flushOnce(follows).finally(() => {
+      if (this.#flushing !== flushing) return
       this.#flushing = null
       if (this.#queue.length > 0 && !this.#closed) this.#schedule()
     })
-    return this.#flushing
+    this.#flushing = flushing
+    return flushing
   }
 
-  async #flushOnce(): Promise<void> {
+  async #flushOnce(follows: boolean): Promise<void> {
     const entries = this.#queue
     if (entries.length === 0) return
     this.#queue = []
     this.#callOffLinger?.()
     this.#callOffLinger = null
-    let results: Written[]
+    let results: Written[] | { readonly failed: PawlError }
+    let elsewhere = follows
     try {
       const written = this.#write(entries.map((entry) => entry.change))
-      results = written instanceof Promise ? await written : written
+      elsewhere ||= written instanceof Promise
+      results = elsewhere ? await written : (written as Written[])
     } catch (cause) {
-      const failed = unavailable(cause)
-      for (const { heard } of entries) heard({ failed })
+      results = { failed: unavailable(cause) }
+    }
+    // What has gathered meanwhile is on its way before anybody hears: then the writer's work and theirs go side by side.
+    if (elsewhere && this.#queue.length > 0) void this.#flush(true)
+    this.#tell(entries, results)
+  }
+
+  #tell(entries: readonly Entry[], results: readonly Written[] | { readonly failed: PawlError }): void {
+    if ('failed' in results) {
+      for (const { heard } of entries) heard(results)
       return
     }
     let wakes = false

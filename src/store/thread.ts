@@ -25,14 +25,14 @@ export class Thread {
   ready = false
   dead = false
   /** When it is ready, or never will be. */
-  readonly started: Promise<void>
+  readonly #started: Promise<void>
 
   constructor(file: URL, data: unknown) {
     // Flags of the program (loaders, inspectors) are none of its business.
     this.#worker = new Worker(file, { workerData: data, execArgv: [], name: 'pawl' })
     this.#worker.unref()
     const started = Promise.withResolvers<void>()
-    this.started = started.promise
+    this.#started = started.promise
     this.#worker.on('message', (message: 'ready' | Answer) => {
       if (message !== 'ready') return this.#heard(message)
       this.ready = true
@@ -50,6 +50,16 @@ export class Thread {
         resolve()
       })
     })
+  }
+
+  /** Whether it has come to be ready. Somebody waits for it, so the program does not end meanwhile. */
+  async start(): Promise<boolean> {
+    if (!this.ready && !this.dead) {
+      this.#worker.ref()
+      await this.#started
+      if (this.#open.size === 0) this.#worker.unref()
+    }
+    return this.ready
   }
 
   /** Rejects if the thread dies first: then nobody knows what it did. Throws what cannot travel, before anything is sent. */

@@ -17,9 +17,9 @@ export type Question =
 /** `null`: all of them are on record. */
 export interface WriteAnswer {
   readonly answers: readonly Written[] | null
-  readonly ms: number
-  /** What is in the WAL alone. */
-  readonly pages: number
+  /** How long commits take there, on average of late. */
+  readonly commitMs: number
+  readonly wal: Wal
 }
 
 /** An error of SQLite, on its way from one thread to the other. */
@@ -33,12 +33,13 @@ export const errorOf = ({ told: { message, code, errcode } }: Told): Error =>
 /** How long a writer waits for another process. */
 export const busyTimeoutMs = 5_000
 
-/** From so many pages on, the WAL is written into the database. */
-export const longWal = 1_000
-export const checkpoint = 'PRAGMA wal_checkpoint(PASSIVE)'
-/** Looks without doing; a SQLite that does not know NOOP checkpoints at once. */
-export const walSize = 'PRAGMA wal_checkpoint(NOOP)'
-export const pagesIn = (looked: unknown): number => {
-  const { log, checkpointed } = looked as { log: number; checkpointed: number }
-  return log - checkpointed
+/** How many pages the WAL has, and how many of them are in the database too. It begins anew when all are, and nobody writes meanwhile. */
+export interface Wal {
+  readonly log: number
+  readonly checkpointed: number
 }
+
+const longWal = 1_000
+/** It was written into faster than it was checkpointed: now the two must take turns. */
+export const isCrowded = ({ log }: Wal): boolean => log >= 4 * longWal
+export const isLong = (wal: Wal): boolean => wal.log - wal.checkpointed >= (isCrowded(wal) ? 1 : longWal)

@@ -6,7 +6,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../kernel/time.ts'
 import { beat, Heart } from '../heart.ts'
 import type { Written } from '../store.ts'
-import { busyTimeoutMs, checkpoint, longWal, pagesIn, type Question, type Setup, type Told, walSize, type WriteAnswer } from './protocol.ts'
+import { busyTimeoutMs, isLong, type Question, type Setup, type Told, type Wal, type WriteAnswer } from './protocol.ts'
 import { Transactions } from './transaction.ts'
 
 const { file, synchronous } = workerData as Setup
@@ -16,18 +16,16 @@ db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = 0`)
 const transactions = new Transactions(db)
 const renew = db.prepare('UPDATE workers SET issued = ?, until = ? WHERE id = ?')
 const dataVersion = db.prepare('PRAGMA data_version')
-const walLog = db.prepare(walSize)
 let seen: unknown
-let pages = 0
+let wal: Wal = { log: 0, checkpointed: 0 }
 
 function answerTo(question: Question): unknown {
   switch (question.do) {
     case 'write': {
-      const from = performance.now()
       const answers = transactions.write(question.changes)
-      const ms = performance.now() - from
-      pages = pagesIn(walLog.get())
-      return { answers: answers.every(isDone) ? null : answers.map(told), ms, pages } satisfies WriteAnswer
+      const { commitMs } = transactions
+      wal = transactions.wal()
+      return { answers: answers.every(isDone) ? null : answers.map(told), commitMs, wal } satisfies WriteAnswer
     }
     case 'news': {
       // The first look has nothing to compare with: then anything may be new.
@@ -36,7 +34,7 @@ function answerTo(question: Question): unknown {
       return seen !== before
     }
     case 'checkpoint':
-      return db.exec(checkpoint)
+      return transactions.checkpoint()
     case 'beat': {
       const { worker, leaseMs, memory } = question
       beat(new Heart(leaseMs, memory), () => {
@@ -64,8 +62,6 @@ port.on('message', ({ id, question }: { id: number; question: Question }) => {
     port.postMessage({ id, threw: fault(error) })
   }
   // Whoever asked has the answer: what the checkpoint takes, the next group waits for at most.
-  if (pages < longWal) return
-  pages = 0
-  db.exec(checkpoint)
+  if (question.do === 'write' && isLong(wal)) transactions.checkpoint()
 })
 port.postMessage('ready')

@@ -2,6 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, Written } from '../store.ts'
+import type { Wal } from './protocol.ts'
 import { GroupWriter } from './rows.ts'
 
 export class Transactions {
@@ -10,6 +11,10 @@ export class Transactions {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
+  readonly #wal: StatementSync
+  readonly #checkpoint: StatementSync
+  /** How long commits take, on average of late: what the disk is like. */
+  commitMs = 0
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -17,13 +22,18 @@ export class Transactions {
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#rollback = db.prepare('ROLLBACK')
+    // NOOP looks without doing; a SQLite that does not know it checkpoints at once.
+    this.#wal = db.prepare('PRAGMA wal_checkpoint(NOOP)')
+    this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
   }
 
   run<T>(work: () => T): T {
     this.#begin.run()
     try {
       const result = work()
+      const from = performance.now()
       this.#commit.run()
+      this.commitMs += (performance.now() - from - this.commitMs) / 8
       return result
     } catch (error) {
       if (this.#db.isTransaction) this.#rollback.run()
@@ -41,6 +51,14 @@ export class Transactions {
       return changes.length === 1 ? [{ failed }] : changes.flatMap((change) => this.write([change]))
     }
   }
+
+  wal(): Wal {
+    return quietly(() => this.#wal.get() as unknown as Wal) ?? { log: 0, checkpointed: 0 }
+  }
+
+  checkpoint(): void {
+    quietly(() => this.#checkpoint.get())
+  }
 }
 
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 1) & 0xff
@@ -53,3 +71,12 @@ function isOwnFault(error: unknown): boolean {
 
 /** Another connection is writing. Nothing was done: in WAL mode only the begin of a transaction meets it. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === 5
+
+/** What was committed is on record, whatever becomes of the WAL: the next look tries again. */
+function quietly<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

@@ -3,24 +3,13 @@
 // Only one group is under way at a time (group.ts), and everything else this process writes waits for it, so the two connections never
 // wait for each other.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { Soon } from '../../kernel/soon.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Heart } from '../heart.ts'
 import type { Change, Written } from '../store.ts'
 import { besides, Thread } from '../thread.ts'
-import {
-  busyTimeoutMs,
-  checkpoint,
-  errorOf,
-  longWal,
-  pagesIn,
-  type Question,
-  type Setup,
-  type Told,
-  walSize,
-  type WriteAnswer,
-} from './protocol.ts'
+import { busyTimeoutMs, errorOf, isCrowded, isLong, type Question, type Setup, type Told, type WriteAnswer } from './protocol.ts'
 import { isBusy, Transactions } from './transaction.ts'
 
 /** Where groups are written: `adaptive` decides by their size and the disk. The others are for tests. */
@@ -38,34 +27,29 @@ const retryMs = 5
 
 export class Writer {
   readonly transactions: Transactions
-  readonly #db: DatabaseSync
   readonly #clock: Clock
   readonly #setup: Setup
   readonly #path: WriterPath
-  readonly #wal: StatementSync
   #thread: Thread | null | undefined
-  /** The group that the thread has, and when it is through with it. */
-  #sent: Promise<unknown> | null = null
-  #commitMs = 0
+  /** The thread has a group. What else is to be written waits until it is through with it, and goes before the next. */
+  #sent = false
+  #waiting: (() => void)[] = []
   #groups = 0
   #checkpointing = false
   /** The WAL has grown long, because the loop writes faster than the thread checkpoints. */
   #crowded = false
 
   constructor(db: DatabaseSync, clock: Clock, setup: Setup, path: WriterPath) {
-    this.#db = db
     this.#clock = clock
     this.#setup = setup
     this.#path = path
     this.transactions = new Transactions(db)
-    this.#wal = db.prepare(walSize)
     if (path !== 'inline') db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = ${shortTimeoutMs}`)
   }
 
   write(changes: readonly Change[]): Written[] | Promise<Written[]> {
     if (this.#path === 'inline') return this.transactions.write(changes)
     if (this.#isForThread(changes.length)) return this.#send(changes)
-    const from = performance.now()
     let answers: Written[]
     try {
       answers = this.transactions.write(changes)
@@ -73,14 +57,23 @@ export class Writer {
       if (!isBusy(error)) throw error
       return this.#send(changes)
     }
-    this.#took(performance.now() - from)
     if (++this.#groups % groupsPerLook === 0) this.#look()
     return answers
   }
 
   /** A write of another kind. While the thread has a group, it waits its turn; while another process writes, it tries again. */
   alone<T>(work: () => T): Soon<T> {
-    if (this.#sent) return this.#sent.then(() => this.alone(work))
+    if (this.#sent) {
+      return new Promise<T>((resolve, reject) => {
+        this.#waiting.push(() => {
+          try {
+            resolve(this.alone(work))
+          } catch (error) {
+            reject(error)
+          }
+        })
+      })
+    }
     try {
       return work()
     } catch (error) {
@@ -105,31 +98,35 @@ export class Writer {
 
   #isForThread(changes: number): boolean {
     if (this.#path === 'thread') return true
-    const wanted = changes >= largeGroup || this.#commitMs > slowMs || this.#crowded
+    const wanted = changes >= largeGroup || this.transactions.commitMs > slowMs || this.#crowded
     // Nobody waits for it to start.
     return wanted && this.#start()?.ready === true
   }
 
   async #send(changes: readonly Change[]): Promise<Written[]> {
-    const sent = this.#sendOnce(changes)
-    const over = (): void => void (this.#sent = null)
-    this.#sent = sent.then(over, over)
-    return sent
+    this.#sent = true
+    try {
+      return await this.#sendOnce(changes)
+    } finally {
+      this.#sent = false
+      for (const go of this.#waiting.splice(0)) go()
+    }
   }
 
   /** Should the thread end before it answers, nobody knows whether the group is on record: this throws, as group.ts wants it. */
   async #sendOnce(changes: readonly Change[]): Promise<Written[]> {
-    const thread = await this.#started()
+    const thread = this.#start()
+    const isReady = thread?.ready || (await thread?.start())
     let asked: Promise<WriteAnswer> | undefined
     try {
-      asked = thread?.ask<WriteAnswer>({ do: 'write', changes } satisfies Question)
+      if (isReady) asked = thread?.ask<WriteAnswer>({ do: 'write', changes } satisfies Question)
     } catch {
       // What cannot travel cannot be recorded either, and writing it here says why.
     }
     if (!asked) return this.#patiently(() => this.transactions.write(changes))
-    const { answers, ms, pages } = await asked.catch(rethrow)
-    this.#took(ms)
-    if (pages < longWal) this.#crowded = false
+    const { answers, commitMs, wal } = await asked.catch(rethrow)
+    this.transactions.commitMs = commitMs
+    this.#crowded = isCrowded(wal)
     return answers?.map(answerOf) ?? changes.map(() => done)
   }
 
@@ -145,13 +142,6 @@ export class Writer {
     return this.#thread?.dead ? null : this.#thread
   }
 
-  /** The thread when it is ready; null if there can be none. */
-  async #started(): Promise<Thread | null> {
-    const thread = this.#start()
-    if (thread && !thread.ready) await thread.started
-    return thread?.ready ? thread : null
-  }
-
   /** Tries again between the turns of the loop, as long as SQLite would have waited in one. */
   async #patiently<T>(work: () => T): Promise<T> {
     for (const until = this.#clock.monotonic() + busyTimeoutMs; ;) {
@@ -164,17 +154,13 @@ export class Writer {
     }
   }
 
-  #took(ms: number): void {
-    this.#commitMs += (ms - this.#commitMs) / 8
-  }
-
   /** The thread checkpoints what the loop writes, beside it. Should it not keep up, it gets the groups too: then they take turns. */
   #look(): void {
-    const pages = pagesIn(this.#wal.get())
-    if (pages < longWal) return
-    this.#crowded = pages >= 4 * longWal
+    const wal = this.transactions.wal()
+    if (!isLong(wal)) return
+    this.#crowded = isCrowded(wal)
     const thread = this.#start()
-    if (!thread) this.#db.exec(checkpoint)
+    if (!thread || (this.#crowded && !thread.ready)) this.transactions.checkpoint()
     else if (thread.ready && !this.#checkpointing) {
       this.#checkpointing = true
       const over = (): void => void (this.#checkpointing = false)
