@@ -27,6 +27,8 @@ export class GroupCommit {
   #queue: Entry[] = []
   #flushing: Promise<void> | null = null
   #scheduled = false
+  /** Somebody waits for what is queued, or it has lingered long enough. */
+  #pressing = false
   #closed = false
   /** More than one worker uses this store object: what one writes is news to the others. */
   shared = false
@@ -70,6 +72,7 @@ export class GroupCommit {
   }
 
   #schedule(): void {
+    this.#pressing = true
     if (this.#scheduled || this.#flushing) return
     this.#scheduled = true
     setImmediate(() => {
@@ -82,7 +85,7 @@ export class GroupCommit {
     const flushing = this.#flushOnce(follows).finally(() => {
       if (this.#flushing !== flushing) return
       this.#flushing = null
-      if (this.#queue.length > 0 && !this.#closed) this.#schedule()
+      if (this.#pressing && !this.#closed) this.#schedule()
     })
     this.#flushing = flushing
     return flushing
@@ -92,6 +95,7 @@ export class GroupCommit {
     const entries = this.#queue
     if (entries.length === 0) return
     this.#queue = []
+    this.#pressing = false
     this.#callOffLinger?.()
     this.#callOffLinger = null
     let results: Written[] | { readonly failed: PawlError }
@@ -104,7 +108,7 @@ export class GroupCommit {
       results = { failed: unavailable(cause) }
     }
     // What has gathered meanwhile is on its way before anybody hears: then the writer's work and theirs go side by side.
-    if (elsewhere && this.#queue.length > 0) void this.#flush(true)
+    if (elsewhere && this.#pressing) void this.#flush(true)
     this.#tell(entries, results)
   }
 

@@ -10,13 +10,13 @@ const ending = from.endsWith('src') ? 'ts' : 'js'
 const { sqliteStore } = (await import(`${from}/store/sqlite/sqlite.${ending}`)) as typeof Sqlite
 const { systemClock } = (await import(`${from}/kernel/time.${ending}`)) as typeof Time
 
-let asked = 0
+const asked = new Set<Worker>()
 const post = Worker.prototype.postMessage
 Worker.prototype.postMessage = function (...args) {
-  asked++
+  asked.add(this)
   return post.apply(this, args)
 }
 const store = sqliteStore({ file, clock: systemClock, commit: 'power', writer: 'thread' })
 const event = { type: 'call.started', tenant: 't', session: 's', call: 'c', body: { attempt: 1 } } as const
 const answers = await Promise.all([1, 2, 3].map((at) => store.commit({ guards: [], events: [{ ...event, at }] })))
-console.log(JSON.stringify({ answers, asked, events: (await store.events({ after: 0, limit: 10 })).length }))
+console.log(JSON.stringify({ answers, threads: asked.size, events: (await store.events({ after: 0, limit: 10 })).length }))

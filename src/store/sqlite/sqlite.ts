@@ -49,7 +49,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   const db = openDatabase(file, commit)
   // A clock that is moved by hand knows nothing of what happens in a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
-  const groups = new Writer(db, clock, { file, synchronous: synchronous(commit) }, path)
+  const groups = new Writer(db, clock, { file, synchronous: synchronous(commit) }, path, () => look())
   const group = new GroupCommit(clock, (changes) => groups.write(changes))
 
   const q = {
@@ -105,7 +105,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   const dataVersion = (): number => (q.dataVersion.get() as { data_version: number }).data_version
   let seen = dataVersion()
   let closed = false
-  const callOffPoll = clock.every(pollMs, () => {
+  const look = (): void => {
     const now = dataVersion()
     if (now === seen) return
     seen = now
@@ -113,6 +113,10 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     const news = groups.news()
     if (news instanceof Promise) void news.then(heard)
     else heard(news)
+  }
+  const callOffPoll = clock.every(pollMs, () => {
+    look()
+    groups.rest()
   })
 
   return {

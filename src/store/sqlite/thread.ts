@@ -28,7 +28,6 @@ function answerTo(question: Question): unknown {
       return { answers: answers.every(isDone) ? null : answers.map(told), commitMs, wal } satisfies WriteAnswer
     }
     case 'news': {
-      // The first look has nothing to compare with: then anything may be new.
       const before = seen
       seen = dataVersion.get()?.data_version
       return seen !== before

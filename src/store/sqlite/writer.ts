@@ -1,7 +1,8 @@
 // Who writes a group: the event loop itself, where that is quickest, or the thread, where it would hold the loop up.
 //
 // Only one group is under way at a time (group.ts), and everything else this process writes waits for it, so the two connections never
-// wait for each other.
+// wait for each other. They take turns by stretches: SQLite tells a connection that another one has written, not which, so what other
+// processes write can be told apart only while one of ours is silent.
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Soon } from '../../kernel/soon.ts'
@@ -30,7 +31,13 @@ export class Writer {
   readonly #clock: Clock
   readonly #setup: Setup
   readonly #path: WriterPath
+  readonly #look: () => void
   #thread: Thread | null | undefined
+  /** The thread writes the groups of this stretch, the small ones too; and whether there was a reason for that since the last look. */
+  #threading = false
+  #wanted = false
+  /** It has written since the last look. */
+  #wrote = false
   /** The thread has a group. What else is to be written waits until it is through with it, and goes before the next. */
   #sent = false
   #waiting: (() => void)[] = []
@@ -39,7 +46,9 @@ export class Writer {
   /** The WAL has grown long, because the loop writes faster than the thread checkpoints. */
   #crowded = false
 
-  constructor(db: DatabaseSync, clock: Clock, setup: Setup, path: WriterPath) {
+  /** `look` looks for what other processes have written. */
+  constructor(db: DatabaseSync, clock: Clock, setup: Setup, path: WriterPath, look: () => void) {
+    this.#look = look
     this.#clock = clock
     this.#setup = setup
     this.#path = path
@@ -57,7 +66,7 @@ export class Writer {
       if (!isBusy(error)) throw error
       return this.#send(changes)
     }
-    if (++this.#groups % groupsPerLook === 0) this.#look()
+    if (++this.#groups % groupsPerLook === 0) this.#checkLength()
     return answers
   }
 
@@ -84,8 +93,16 @@ export class Writer {
 
   /** Whether another process has written, given that some connection other than the loop's has. */
   news(): Soon<boolean> {
-    if (!this.#thread?.ready) return true
+    const wrote = this.#wrote
+    this.#wrote = this.#sent
+    if (!wrote || !this.#thread?.ready) return true
     return this.#thread.ask<boolean>({ do: 'news' } satisfies Question).catch(() => true)
+  }
+
+  /** A moment has passed: if nothing was for the thread in it, the loop writes again. */
+  rest(): void {
+    if (!this.#wanted) this.#threading = false
+    this.#wanted = false
   }
 
   keepAlive(worker: string, { leaseMs, memory }: Heart): void {
@@ -98,9 +115,9 @@ export class Writer {
 
   #isForThread(changes: number): boolean {
     if (this.#path === 'thread') return true
-    const wanted = changes >= largeGroup || this.transactions.commitMs > slowMs || this.#crowded
+    if (changes >= largeGroup || this.transactions.commitMs > slowMs || this.#crowded) this.#wanted = true
     // Nobody waits for it to start.
-    return wanted && this.#start()?.ready === true
+    return (this.#wanted || this.#threading) && this.#start()?.ready === true
   }
 
   async #send(changes: readonly Change[]): Promise<Written[]> {
@@ -117,12 +134,19 @@ export class Writer {
   async #sendOnce(changes: readonly Change[]): Promise<Written[]> {
     const thread = this.#start()
     const isReady = thread?.ready || (await thread?.start())
+    if (thread && isReady && !this.#threading) {
+      // From here on it knows of what others write; what they wrote before, the loop finds now.
+      await thread.ask({ do: 'news' } satisfies Question).catch(() => {})
+      this.#look()
+      this.#threading = true
+    }
     let asked: Promise<WriteAnswer> | undefined
     try {
-      if (isReady) asked = thread?.ask<WriteAnswer>({ do: 'write', changes } satisfies Question)
+      if (isReady && thread?.ready) asked = thread?.ask<WriteAnswer>({ do: 'write', changes } satisfies Question)
     } catch {
       // What cannot travel cannot be recorded either, and writing it here says why.
     }
+    this.#wrote = true
     if (!asked) return this.#patiently(() => this.transactions.write(changes))
     const { answers, commitMs, wal } = await asked.catch(rethrow)
     this.transactions.commitMs = commitMs
@@ -155,7 +179,7 @@ export class Writer {
   }
 
   /** The thread checkpoints what the loop writes, beside it. Should it not keep up, it gets the groups too: then they take turns. */
-  #look(): void {
+  #checkLength(): void {
     const wal = this.transactions.wal()
     if (!isLong(wal)) return
     this.#crowded = isCrowded(wal)
