@@ -1,8 +1,9 @@
 // Group commit: concurrent changes share one transaction and one sync.
 //
 // One queue per process, one flush at a time, at most one flush per turn of the event loop: while a flush runs, the changes of
-// all other calls gather for the next. A riding change has nobody waiting for it, so it lingers until another change comes
-// along or a moment has passed; the queue keeps its order, so it is durable no later than what follows it.
+// all other calls gather for the next. A writer that works elsewhere (a thread, a server) and those who wait for it work side by side.
+// A riding change has nobody waiting for it, so it lingers until another change comes along or a moment has passed; the queue keeps its
+// order, so it is durable no later than what follows it.
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -22,6 +23,8 @@ export type Write = (changes: readonly Change[]) => Written[] | Promise<Written[
 
 /** How long a riding change may wait for company. */
 const lingerMs = 20
+/** A group worth halving: what two smaller ones cost more is less than what waiting costs. */
+const largeGroup = 16
 
 export class GroupCommit {
   #queue: Entry[] = []
@@ -107,8 +110,16 @@ export class GroupCommit {
     } catch (cause) {
       results = { failed: unavailable(cause) }
     }
-    // What has gathered meanwhile is on its way before anybody hears: then the writer's work and theirs go side by side.
+    // Those who hear now write next. While the writer works elsewhere, it should have something to do meanwhile: what has gathered is on
+    // its way before anybody hears; and if all there are have waited for this one group, half of them hear first.
     if (elsewhere && this.#pressing) void this.#flush(true)
+    else if (elsewhere && entries.length >= largeGroup && !('failed' in results)) {
+      const half = entries.length >> 1
+      this.#tell(entries.slice(0, half), results.slice(0, half))
+      await new Promise((resolve) => setImmediate(resolve))
+      if (this.#pressing) void this.#flush(true)
+      return this.#tell(entries.slice(half), results.slice(half))
+    }
     this.#tell(entries, results)
   }
 
