@@ -64,7 +64,7 @@ export class Heart {
   }
 }
 
-/** In the thread: looks six times per lease whether `renew` is wanted, until that says that there is no such worker any more. */
+/** In the thread: looks six times per lease whether `renew` is wanted. That says whether the worker has a lease that could be renewed. */
 export function beat(heart: Heart, renew: () => Soon<boolean>): void {
   let busy = false
   const look = async (): Promise<void> => {
@@ -73,12 +73,11 @@ export function beat(heart: Heart, renew: () => Soon<boolean>): void {
     busy = true
     try {
       if (await renew()) heart.renewed(from, systemClock.monotonic(), 'by the thread')
-      else callOff()
     } catch {
       // the store is away: the next look tries again
     } finally {
       busy = false
     }
   }
-  const callOff = systemClock.every(heart.leaseMs / 6, () => void look())
+  systemClock.every(heart.leaseMs / 6, () => void look())
 }

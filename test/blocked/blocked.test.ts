@@ -73,7 +73,7 @@ test.for(kinds)(
   { timeout: 60_000 },
   async (kind) => {
     const orders = fresh(kind)
-    const blocked = await start({ ...orders, blockMs: 7 * leaseMs })
+    const blocked = await start({ ...orders, blockMs: 7 * leaseMs, untilStopped: true })
     const watching = await start({ ...orders, blockMs: 0 })
     blocked.send('run')
     const done = await blocked.hears()

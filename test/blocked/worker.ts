@@ -13,6 +13,8 @@ export interface Orders {
   readonly place: { readonly file: string } | { readonly connection: Connection; readonly schema: string }
   readonly leaseMs: number
   readonly blockMs: number
+  /** Then waits until it is told to stop. */
+  readonly untilStopped?: boolean
   /** Where effects leave their trace: one line each, `what pid`. */
   readonly ledger: string
 }
@@ -21,7 +23,7 @@ export type Word =
   | { readonly says: 'ready' }
   | { readonly says: 'done'; readonly status: string; readonly value: unknown; readonly attempts: number; readonly stopped: boolean }
 
-const { place, leaseMs, blockMs, ledger } = JSON.parse(process.env.PAWL_ORDERS as string) as Orders
+const { place, leaseMs, blockMs, untilStopped, ledger } = JSON.parse(process.env.PAWL_ORDERS as string) as Orders
 const say = (word: Word): void => void process.send?.(word)
 const note = (what: string): void => appendFileSync(ledger, `${what} ${process.pid}\n`)
 let stopped = false
@@ -38,6 +40,8 @@ const burn = tool({
     await ctx.step('before', () => null)
     for (const until = performance.now() + blockMs; performance.now() < until;);
     note('awake')
+    // It may do anything here but ask us, and still hears that the call is no longer its own.
+    if (untilStopped) await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
     await ctx.step('effect', () => note('effect'))
     return process.pid
   },

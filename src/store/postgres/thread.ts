@@ -13,11 +13,13 @@ export interface BeatQuestion {
 
 const settings = workerData as pg.ClientConfig
 const port = parentPort as MessagePort
+/** A connection that does not answer is given up after a lease, but a slow server is no dead one. */
+const leastPatienceMs = 5_000
 let connected: Promise<pg.Client> | null = null
 
 async function connect(leaseMs: number): Promise<pg.Client> {
-  // An answer that takes longer than a lease is worth nothing.
-  const client = new pg.Client({ ...settings, connectionTimeoutMillis: leaseMs, query_timeout: leaseMs })
+  const patienceMs = Math.max(leaseMs, leastPatienceMs)
+  const client = new pg.Client({ ...settings, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs })
   client.on('error', () => (connected = null))
   await client.connect()
   return client
