@@ -23,7 +23,7 @@ export type Write = (changes: readonly Change[]) => Written[] | Promise<Written[
 
 /** How long a riding change may wait for company. */
 const lingerMs = 20
-/** A group worth halving: what two smaller ones cost more is less than what waiting costs. */
+/** A group worth halving. */
 const largeGroup = 16
 
 export class GroupCommit {
@@ -38,11 +38,14 @@ export class GroupCommit {
   #callOffLinger: (() => void) | null = null
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #write: Write
+  readonly #halves: () => boolean
   readonly #clock: Clock
 
-  constructor(clock: Clock, write: Write) {
+  /** `halves`: whether two smaller groups cost hardly more than a large one, so that one can be written while the other is answered. */
+  constructor(clock: Clock, write: Write, halves: () => boolean = () => false) {
     this.#clock = clock
     this.#write = write
+    this.#halves = halves
   }
 
   commit(change: Change): Promise<Committed> {
@@ -101,26 +104,27 @@ export class GroupCommit {
     this.#pressing = false
     this.#callOffLinger?.()
     this.#callOffLinger = null
-    let results: Written[] | { readonly failed: PawlError }
-    let elsewhere = follows
+    let results: readonly Written[] | { readonly failed: PawlError }
+    let elsewhere = false
     try {
       const written = this.#write(entries.map((entry) => entry.change))
-      elsewhere ||= written instanceof Promise
-      results = elsewhere ? await written : (written as Written[])
+      elsewhere = written instanceof Promise
+      results = written instanceof Promise ? await written : written
     } catch (cause) {
       results = { failed: unavailable(cause) }
     }
-    // Those who hear now write next. While the writer works elsewhere, it should have something to do meanwhile: what has gathered is on
-    // its way before anybody hears; and if all there are have waited for this one group, half of them hear first.
-    if (elsewhere && this.#pressing) void this.#flush(true)
-    else if (elsewhere && entries.length >= largeGroup && !('failed' in results)) {
-      const half = entries.length >> 1
-      this.#tell(entries.slice(0, half), results.slice(0, half))
+    // Those of the group before hear first.
+    if (follows) await Promise.resolve()
+    if (!elsewhere || 'failed' in results || !this.#halves()) return this.#tell(entries, results)
+    // Those who hear now write next. The writer should have something to do meanwhile: what has gathered is on its way before anybody hears;
+    // and if all there are have waited for this one group, half of them hear first.
+    const first = this.#pressing || entries.length < largeGroup ? 0 : entries.length >> 1
+    if (first > 0) {
+      this.#tell(entries.slice(0, first), results.slice(0, first))
       await new Promise((resolve) => setImmediate(resolve))
-      if (this.#pressing) void this.#flush(true)
-      return this.#tell(entries.slice(half), results.slice(half))
     }
-    this.#tell(entries, results)
+    if (this.#pressing) void this.#flush(true)
+    this.#tell(entries.slice(first), results.slice(first))
   }
 
   #tell(entries: readonly Entry[], results: readonly Written[] | { readonly failed: PawlError }): void {

@@ -80,6 +80,7 @@ export class Thread {
   }
 
   async end(): Promise<void> {
+    this.#worker.ref() // who waits for the end must live to see it
     await this.#worker.terminate()
     await this.#ended
   }

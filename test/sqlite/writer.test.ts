@@ -178,14 +178,17 @@ test('FEED-1: what our own thread writes is no news from outside; what others wr
 
 describe('as a program', () => {
   const child = join(import.meta.dirname, 'child-writer.ts')
-  const said = async (flags: readonly string[], from: string): Promise<unknown> => {
-    const { stdout } = await run(process.execPath, [...flags, child, from, join(freshDir(), 'a.db')], { timeout: 15_000 })
+  const said = async (flags: readonly string[], from: string, ...close: 'close'[]): Promise<unknown> => {
+    const { stdout } = await run(process.execPath, [...flags, child, from, join(freshDir(), 'a.db'), ...close], { timeout: 15_000 })
     return JSON.parse(stdout)
   }
   const answers = [{ ok: true }, { ok: true }, { ok: true }]
 
   test('DUR-6: from source, and the thread does not keep a program alive that forgot to close', async () => {
     expect(await said([], join(root, 'src'))).toEqual({ answers, threads: 1, events: 3 })
+  })
+  test('DUR-13: who waits for close() lives to see it', async () => {
+    expect(await said([], join(root, 'src'), 'close')).toEqual({ answers, threads: 1, events: 3 })
   })
   test('DUR-6: where no thread may be started, the event loop writes', async () => {
     const flags = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*']

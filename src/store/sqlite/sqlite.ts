@@ -50,7 +50,11 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   // A clock that is moved by hand knows nothing of what happens in a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
   const groups = new Writer(db, clock, { file, synchronous: synchronous(commit) }, path, () => look())
-  const group = new GroupCommit(clock, (changes) => groups.write(changes))
+  const group = new GroupCommit(
+    clock,
+    (changes) => groups.write(changes),
+    () => groups.isQuick,
+  )
 
   const q = {
     inBatch: db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? LIMIT 1'),

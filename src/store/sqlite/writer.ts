@@ -20,6 +20,7 @@ export type WriterPath = 'adaptive' | 'inline' | 'thread'
 const largeGroup = 8
 /** A disk is slow when a commit takes longer than this, on average. */
 const slowMs = 2
+const quickMs = 1
 /** How often the length of the WAL is looked at, in groups. */
 const groupsPerLook = 16
 /** How long the event loop may wait for another process: what takes longer waits in the thread, or between its turns. */
@@ -97,6 +98,11 @@ export class Writer {
     this.#wrote = this.#sent
     if (!wrote || !this.#thread?.ready) return true
     return this.#thread.ask<boolean>({ do: 'news' } satisfies Question).catch(() => true)
+  }
+
+  /** Where a sync is cheap, two groups cost hardly more than one. */
+  get isQuick(): boolean {
+    return this.transactions.commitMs < quickMs
   }
 
   /** A moment has passed: if nothing was for the thread in it, the loop writes again. */
