@@ -1,6 +1,8 @@
-// Counts the transactions that SQLite commits in this process: in `power` mode each of them is one sync of the WAL.
+// Counts the transactions that SQLite commits in this process, the groups that are handed to a store's thread included: in `power` mode each
+// of them is one sync of the WAL.
 
 import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
 
 export interface CommitCount {
   /** How many since the last time this was asked. */
@@ -19,6 +21,11 @@ export function countCommits(): CommitCount {
       return run(...args)
     }
     return statement
+  }
+  const post = Worker.prototype.postMessage
+  Worker.prototype.postMessage = function (this: Worker, message: { question?: { do?: string } }, ...rest) {
+    if (message.question?.do === 'write') commits++
+    return post.call(this, message, ...rest)
   }
   return {
     take() {

@@ -178,7 +178,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Commit modes: \`power\` (default: acknowledged means on disk, group commit across concurrent calls) and \`process\` (survives any crash of the process; a power cut or a database crash may lose the last moments). Documented, measured, chosen in one place.`,
   },
   'DUR-7': {
-    state: { missing: 'renewal that survives a busy event loop' },
+    state: 'built',
     says: `One writer: leases with fencing tokens per acquisition; every write by a holder is checked in the same transaction; a zombie that wakes changes nothing and starts nothing. Leases use the store's clock (SQLite: monotonic time of the machine). Renewal survives a busy event loop for a few leases, not for ever; a lost lease stops the work it can no longer protect.`,
   },
   'DUR-8': {

@@ -18,13 +18,13 @@ interface Harness {
   place(clock: Clock): { handle(): Store; remove(): void }
 }
 
-const sqlite = (commit: 'power' | 'process'): Harness => ({
-  name: `sqlite, ${commit}`,
+const sqlite = (commit: 'power' | 'process', writer: 'inline' | 'thread'): Harness => ({
+  name: `sqlite, ${commit}, ${writer}`,
   traits: { persistent: true, clock: 'given' },
   place(clock) {
     const folder = mkdtempSync(join(tmpdir(), 'pawl-store-'))
     return {
-      handle: () => sqliteStore({ file: join(folder, 'store.db'), clock, commit }),
+      handle: () => sqliteStore({ file: join(folder, 'store.db'), clock, commit, writer }),
       remove: () => rmSync(folder, { recursive: true, force: true }),
     }
   },
@@ -36,8 +36,9 @@ const harnesses: readonly Harness[] = [
     traits: { persistent: false, clock: 'given' },
     place: (clock) => ({ handle: () => memoryStore({ clock }), remove: () => {} }),
   },
-  sqlite('power'),
-  sqlite('process'),
+  sqlite('power', 'inline'),
+  sqlite('power', 'thread'),
+  sqlite('process', 'inline'),
 ]
 
 test('the cases have names of their own, and every topic has some', () => {

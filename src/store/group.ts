@@ -1,8 +1,9 @@
 // Group commit: concurrent changes share one transaction and one sync.
 //
 // One queue per process, one flush at a time, at most one flush per turn of the event loop: while a flush runs, the changes of
-// all other calls gather for the next. A riding change has nobody waiting for it, so it lingers until another change comes
-// along or a moment has passed; the queue keeps its order, so it is durable no later than what follows it.
+// all other calls gather for the next. A writer that works elsewhere (a thread, a server) and those who wait for it work side by side.
+// A riding change has nobody waiting for it, so it lingers until another change comes along or a moment has passed; the queue keeps its
+// order, so it is durable no later than what follows it.
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -22,22 +23,29 @@ export type Write = (changes: readonly Change[]) => Written[] | Promise<Written[
 
 /** How long a riding change may wait for company. */
 const lingerMs = 20
+/** A group worth halving. */
+const largeGroup = 16
 
 export class GroupCommit {
   #queue: Entry[] = []
   #flushing: Promise<void> | null = null
   #scheduled = false
+  /** Somebody waits for what is queued, or it has lingered long enough. */
+  #pressing = false
   #closed = false
   /** More than one worker uses this store object: what one writes is news to the others. */
   shared = false
   #callOffLinger: (() => void) | null = null
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #write: Write
+  readonly #halves: () => boolean
   readonly #clock: Clock
 
-  constructor(clock: Clock, write: Write) {
+  /** `halves`: whether two smaller groups cost hardly more than a large one, so that one can be written while the other is answered. */
+  constructor(clock: Clock, write: Write, halves: () => boolean = () => false) {
     this.#clock = clock
     this.#write = write
+    this.#halves = halves
   }
 
   commit(change: Change): Promise<Committed> {
@@ -70,6 +78,7 @@ export class GroupCommit {
   }
 
   #schedule(): void {
+    this.#pressing = true
     if (this.#scheduled || this.#flushing) return
     this.#scheduled = true
     setImmediate(() => {
@@ -78,27 +87,49 @@ export class GroupCommit {
     })
   }
 
-  #flush(): Promise<void> {
-    this.#flushing = this.#flushOnce().finally(() => {
+  #flush(follows = false): Promise<void> {
+    const flushing = this.#flushOnce(follows).finally(() => {
+      if (this.#flushing !== flushing) return
       this.#flushing = null
-      if (this.#queue.length > 0 && !this.#closed) this.#schedule()
+      if (this.#pressing && !this.#closed) this.#schedule()
     })
-    return this.#flushing
+    this.#flushing = flushing
+    return flushing
   }
 
-  async #flushOnce(): Promise<void> {
+  async #flushOnce(follows: boolean): Promise<void> {
     const entries = this.#queue
     if (entries.length === 0) return
     this.#queue = []
+    this.#pressing = false
     this.#callOffLinger?.()
     this.#callOffLinger = null
-    let results: Written[]
+    let results: readonly Written[] | { readonly failed: PawlError }
+    let elsewhere = false
     try {
       const written = this.#write(entries.map((entry) => entry.change))
+      elsewhere = written instanceof Promise
       results = written instanceof Promise ? await written : written
     } catch (cause) {
-      const failed = unavailable(cause)
-      for (const { heard } of entries) heard({ failed })
+      results = { failed: unavailable(cause) }
+    }
+    // Those of the group before hear first.
+    if (follows) await Promise.resolve()
+    if (!elsewhere || 'failed' in results || !this.#halves()) return this.#tell(entries, results)
+    // Those who hear now write next. The writer should have something to do meanwhile: what has gathered is on its way before anybody hears;
+    // and if all there are have waited for this one group, half of them hear first.
+    const first = this.#pressing || entries.length < largeGroup ? 0 : entries.length >> 1
+    if (first > 0) {
+      this.#tell(entries.slice(0, first), results.slice(0, first))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    if (this.#pressing) void this.#flush(true)
+    this.#tell(entries.slice(first), results.slice(first))
+  }
+
+  #tell(entries: readonly Entry[], results: readonly Written[] | { readonly failed: PawlError }): void {
+    if ('failed' in results) {
+      for (const { heard } of entries) heard(results)
       return
     }
     let wakes = false

@@ -7,6 +7,7 @@
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import type { Soon } from '../kernel/soon.ts'
+import type { Heart } from './heart.ts'
 
 /** What must be true at the moment of the write. Checked in the same transaction. */
 export type Guard =
@@ -155,6 +156,12 @@ export interface Store {
    * whatever the limit, and not while another that lives has some of it; what lands an answer (it has a wait) has left its line.
    */
   claim(worker: string, tools: readonly string[], limit: number): Soon<CallRecord[]>
+  /**
+   * From now on, until leave() or close(), a thread with a connection of its own renews the lease whenever the heart says that the event
+   * loop is late with it. Only a store whose leases count by the system's clock or by its own has it; where there can be no thread it does
+   * nothing. Never keeps the program alive.
+   */
+  keepAlive?(worker: string, heart: Heart): void
   /** Ends the worker's lease: what it still owns may be claimed at once. */
   leave(worker: string): Soon<void>
 

@@ -17,6 +17,7 @@ interface Orders {
   readonly ledger: string
   readonly calls: readonly { id: string; name: string; input: unknown }[]
   readonly lease: number
+  readonly writer: 'adaptive' | 'thread'
   /** Kill this process at a write of the store. */
   readonly killAt?: { write: number; when: 'before' | 'after' }
   /** Stop this process (SIGSTOP) in the middle of this effect. */
@@ -148,7 +149,7 @@ function killing(store: Store): Store {
 }
 
 process.send?.('ready')
-const store = sqliteStore({ file: orders.db, clock: systemClock, commit: 'process' })
+const store = sqliteStore({ file: orders.db, clock: systemClock, commit: 'process', writer: orders.writer })
 runtime = await openRuntime({
   store: broken(killing(store), orders.plant),
   tools: [steps, body, once, waits, parks],

@@ -67,7 +67,9 @@ export async function runRound(round: Round): Promise<Report> {
     return { id: `${kind}-${n}`, name: kind, input: { n } }
   })
   const files = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger') }
-  const orders = { ...files, lease: 400, ...(round.plant ? { plant: round.plant } : {}) }
+  // Every third round writes in the thread alone.
+  const writer = round.seed % 3 === 2 ? 'thread' : 'adaptive'
+  const orders = { ...files, lease: 400, writer, ...(round.plant ? { plant: round.plant } : {}) }
   const children: ChildProcess[] = []
   let upTo = 0
   const start = (extra: object): Child => {

@@ -7,6 +7,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../../src/kernel/time.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
 import { countCommits } from '../count-commits.ts'
 
 const empty = z.object({})
@@ -25,25 +28,30 @@ const steps = tool({
 })
 
 let dir: string
+const stores: Store[] = []
 let runtime: Runtime
+let threaded: Runtime
 const commits = countCommits()
+const open = (writer: 'inline' | 'thread'): Promise<Runtime> => {
+  const store = sqliteStore({ file: join(dir, `${writer}.db`), clock: systemClock, commit: 'power', writer })
+  stores.push(store)
+  return createRuntime({ store, limits: { perSession: 64 }, tools: [plain, barrier, readOnly, steps] })
+}
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'pawl-syncs-'))
-  runtime = await createRuntime({
-    store: `sqlite:${join(dir, 'agent.db')}`,
-    limits: { perSession: 64 },
-    tools: [plain, barrier, readOnly, steps],
-  })
+  runtime = await open('inline')
+  threaded = await open('thread')
 })
 afterAll(async () => {
-  await runtime.close()
+  for (const each of [runtime, threaded]) await each.close()
+  for (const store of stores) await store.close()
   rmSync(dir, { recursive: true })
 })
 
 let asked = 0
-async function syncs(count: number, name: string, input: object = {}): Promise<number> {
+async function syncs(count: number, name: string, input: object = {}, on = runtime): Promise<number> {
   commits.take()
-  await runtime.session('s').run(Array.from({ length: count }, () => ({ id: `c${asked++}`, name, input })))
+  await on.session('s').run(Array.from({ length: count }, () => ({ id: `c${asked++}`, name, input })))
   return commits.take()
 }
 
@@ -60,6 +68,12 @@ test('DUR-6: 64 calls at once share their syncs: two for all of them', async () 
   expect(await syncs(64, 'plain')).toBe(2)
   expect(await syncs(64, 'read_only')).toBe(1)
   expect(await syncs(50, 'steps', { n: 5 })).toBe(6)
+})
+
+test('DUR-6: where a thread writes and the callers go on meanwhile, they are at most twice as many', async () => {
+  expect(await syncs(64, 'read_only', {}, threaded)).toBe(1)
+  expect(await syncs(64, 'plain', {}, threaded)).toBeLessThanOrEqual(4)
+  expect(await syncs(50, 'steps', { n: 5 }, threaded)).toBeLessThanOrEqual(12)
 })
 
 test('DUR-6: one after the other, the outcome of each shares its sync with the start of the next', async () => {

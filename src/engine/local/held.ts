@@ -36,12 +36,12 @@ export class HeldCall {
   readonly #subject: EventSubject
   #listeners: ((why: Stop) => void)[] = none
   /** The lapse of the lease after which this call was last seen to be ours. */
-  #heldSince: number
+  heldSince: number
 
-  constructor(host: Host, record: CallRecord) {
+  constructor(host: Host, record: CallRecord, lapses = host.lease.lapses) {
     this.host = host
     this.request = record
-    this.#heldSince = host.lease.lapses
+    this.heldSince = lapses
     this.progress = progressOf(record)
     this.mayHavePlaces = record.fence > 1
     this.#subject = { tenant: record.position.tenant, session: record.position.session, call: record.uid }
@@ -225,7 +225,12 @@ export class HeldCall {
   surelyHeld(): boolean {
     this.check()
     const { lease } = this.host
-    return lease.fresh() && lease.lapses === this.#heldSince
+    return lease.fresh() && lease.lapses === this.heldSince
+  }
+
+  /** Should the lease have run out meanwhile, finds out whether the call is still ours: if not, its body is told to stop. */
+  reconfirm(): void {
+    if (!(this.stopped && 'over' in this.stopped) && this.host.lease.lapses !== this.heldSince) this.verifyHeld().catch(() => {})
   }
 
   /** The lease had run out: others may have taken the call. Asks the store. */
@@ -233,17 +238,19 @@ export class HeldCall {
     const { lease, store } = this.host
     const { uid, fence, position } = this.request
     let record: CallRecord | undefined
+    let lapses: number
     try {
       if (!lease.fresh()) await lease.renew()
+      // Counted before the store is asked: what lapses meanwhile is asked about again.
+      ;({ lapses } = lease)
       // Asked by place: while we were away, another worker may even have put the same call on record under a uid of its own.
       record = await store.callAt(position)
     } catch (error) {
       this.end(lostStore(error))
-      this.check()
+      return this.check()
     }
-    const { lapses } = lease
     if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
-    this.#heldSince = lapses
+    this.heldSince = lapses
   }
 
   #stop(why: Stop): void {

@@ -38,6 +38,8 @@ interface Read {
   readonly steps?: readonly StepRecord[]
   readonly waits?: readonly WaitRecord[]
   readonly landed?: Resolution | null
+  /** The lapse of the lease at which it was claimed. */
+  readonly lapses?: number
 }
 
 export class LocalInvocation implements Invocation {
@@ -61,7 +63,7 @@ export class LocalInvocation implements Invocation {
   constructor(host: Host, record: CallRecord, read: Read) {
     this.#host = host
     this.request = record
-    this.held = new HeldCall(host, record)
+    this.held = new HeldCall(host, record, read.lapses)
     this.options = read.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
     this.interrupted = interruptionOf(record)
     this.landed = read.landed ?? null

@@ -74,9 +74,9 @@ export class LocalEngine implements Engine {
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,
-      take: async (records) => {
+      take: async (records, lapses) => {
         options.returning?.(records)
-        await Promise.all(records.map((record) => this.#adopt(record)))
+        await Promise.all(records.map((record) => this.#adopt(record, lapses)))
       },
     })
     this.#outside = new Outside({ store, waiters, timers, lives: this.#lives.byUid, settled: (record) => void this.#watch(record) })
@@ -244,14 +244,11 @@ export class LocalEngine implements Engine {
 
   async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
     const parked = await invocation.park(wait)
-    if (parked === 'parked') {
-      live.park()
-      if (live.newsWhileHeld) this.#looks(this.#outside.lookAt(live))
-      return
-    }
+    if (parked === 'parked') live.park()
+    if (parked === 'parked') return live.newsWhileHeld ? this.#looks(this.#outside.lookAt(live)) : undefined
     if (parked === 'lost') return this.#lost(live)
     // Its answer came before it could park: it is landed here and now, with what else is on record, such as a cancel.
-    await this.#adopt({ ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id })
+    await this.#adopt({ ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id }, invocation.held.heldSince)
   }
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
@@ -304,7 +301,9 @@ export class LocalEngine implements Engine {
 
   /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
   look(): void {
-    if (this.#closing || !this.#works) return
+    if (this.#closing) return
+    for (const { invocation } of this.#lives.byUid.values()) invocation?.held.reconfirm()
+    if (!this.#works) return
     this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#looks(this.#host.timers.sweep())
@@ -319,7 +318,7 @@ export class LocalEngine implements Engine {
   }
 
   /** Goes on with a claimed call from what is on record. */
-  async #adopt(record: CallRecord): Promise<void> {
+  async #adopt(record: CallRecord, lapses: number): Promise<void> {
     const { store } = this.#host
     const live = this.#lives.of(record)
     if (!this.#lives.at(record.position)) this.#lives.stand(record.position, live)
@@ -333,6 +332,6 @@ export class LocalEngine implements Engine {
     }
     const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
     const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
-    this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed }))
+    this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed, lapses }))
   }
 }

@@ -6,20 +6,20 @@ import type { Host } from './host.ts'
 
 const page = 64
 
+/** Goes on with claimed calls. They were surely ours at this lapse of the lease; should there be another meanwhile, they may not be. */
+type Take = (records: readonly CallRecord[], lapses: number) => Promise<void>
+
 export class Sweeper {
   readonly #host: Host
   readonly #tools: () => readonly string[]
   readonly #drives: (uid: string) => boolean
-  readonly #take: (records: readonly CallRecord[]) => Promise<void>
+  readonly #take: Take
   readonly #orphans = new Set<string>()
   #sweeping: Promise<void> | null = null
   #again = false
   #stopped = false
 
-  constructor(
-    host: Host,
-    how: { tools: () => readonly string[]; drives: (uid: string) => boolean; take: (records: readonly CallRecord[]) => Promise<void> },
-  ) {
+  constructor(host: Host, how: { tools: () => readonly string[]; drives: (uid: string) => boolean; take: Take }) {
     this.#host = host
     this.#tools = how.tools
     this.#drives = how.drives
@@ -43,8 +43,9 @@ export class Sweeper {
         while (this.#again && !this.#stopped) {
           this.#again = false
           if (this.#orphans.size > 0) await this.#release()
+          const { lapses } = this.#host.lease
           const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools(), page)
-          await this.#take(claimed)
+          await this.#take(claimed, lapses)
           if (claimed.length === page) this.#again = true
         }
       } finally {

@@ -9,10 +9,12 @@ import { PawlError } from '../../kernel/errors.ts'
 import { type Clock, systemClock } from '../../kernel/time.ts'
 import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
+import { besides, Thread } from '../thread.ts'
 import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeOf, takeIn, stepOf, waitOf } from './rows.ts'
 import { migrate } from './schema.ts'
+import type { BeatQuestion } from './thread.ts'
 import { Together } from './together.ts'
 
 export interface PostgresOptions {
@@ -47,12 +49,12 @@ export async function postgresStore({
     )
   }
   const given = typeof connection === 'string' ? { connectionString: connection } : connection
-  const settings: pg.ClientConfig = {
+  const plain: pg.ClientConfig = {
     ...given,
     options: `${given.options ?? ''} -c search_path=${schema} -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
-    types: { getTypeParser: bigintsAsNumbers },
     application_name: given.application_name ?? 'pawl',
   }
+  const settings: pg.ClientConfig = { ...plain, types: { getTypeParser: bigintsAsNumbers } }
   await opened(settings, schema)
   const readers = new pg.Pool({ ...settings, max: 4 })
   // One write queue per process is one connection.
@@ -126,6 +128,15 @@ export async function postgresStore({
   const waitsById = by(waitOf, ({ id }) => id, 'SELECT * FROM waits WHERE id = ANY($1)')
   const waitsByKeyHash = by(waitOf, ({ keyHash }) => keyHash, 'SELECT * FROM waits WHERE "keyHash" = ANY($1)')
 
+  let thread: Thread | undefined
+  const keepAlive: NonNullable<Store['keepAlive']> = (worker, { leaseMs, memory }) => {
+    try {
+      thread ??= new Thread(besides(import.meta.url, 'thread'), plain)
+      thread.tell({ worker: nameIn(worker), leaseMs, memory } satisfies BeatQuestion)
+    } catch {
+      // No threads here, or settings with functions in them, which cannot travel: then the lease lives with the event loop.
+    }
+  }
   let closing: Promise<void> | null = null
   return {
     kind: 'postgres',
@@ -208,6 +219,7 @@ export async function postgresStore({
         client.release(broken)
       }
     },
+    ...(clock === systemClock ? { keepAlive } : {}),
     leave: async (worker) => {
       await readers.query('DELETE FROM workers WHERE id = $1', [nameIn(worker)])
       await readers.query('SELECT pg_notify($1, $2)', [channel, self])
@@ -223,7 +235,7 @@ export async function postgresStore({
     close() {
       closing ??= (async () => {
         await group.close()
-        await Promise.all([writers.end(), readers.end(), listener.close()])
+        await Promise.all([writers.end(), readers.end(), listener.close(), thread?.end()])
       })()
       return closing
     },

@@ -1,7 +1,6 @@
 // Places that calls hold (Take and Hold in store.ts), in SQLite. All of it runs inside the transaction of the change.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Clock } from '../../kernel/time.ts'
 import type { Change, Hold, Take } from '../store.ts'
 
 /** What counts at the time ?1: places whose time has not passed, and in line those whose worker lives. A clock that began anew frees what lasted. */
@@ -18,10 +17,11 @@ export class Places {
   readonly #drop: StatementSync
   readonly #pass: StatementSync
   readonly #all: StatementSync
-  readonly #clock: Clock
+  readonly #now: () => number
 
-  constructor(db: DatabaseSync, clock: Clock) {
-    this.#clock = clock
+  /** `now` in monotonic milliseconds, like leases. */
+  constructor(db: DatabaseSync, now: () => number) {
+    this.#now = now
     this.#ticket = db.prepare(
       `SELECT min(coalesce(ticket, 0)) AS ticket FROM holds
          WHERE name = ?1 AND (holder = ?2 OR ticket IS NULL AND holder IN (SELECT value FROM json_each(?3)))`,
@@ -45,7 +45,7 @@ export class Places {
 
   /** The first name under which there is no room; null if there is room under all. */
   full({ holder, above, places }: Take): string | null {
-    const now = this.#clock.monotonic()
+    const now = this.#now()
     const lenders = above ? JSON.stringify(above) : '[]'
     for (const { name, capacity } of places) {
       const { ticket } = this.#ticket.get(name, holder, lenders) as { ticket: number | null }
@@ -57,7 +57,7 @@ export class Places {
 
   /** Once there is room. */
   take(take: Take): void {
-    const now = this.#clock.monotonic()
+    const now = this.#now()
     this.#dropTickets.run(take.holder)
     for (const { name, lasts } of take.places) {
       this.#put.run(name, lasts?.entry ?? take.holder, take.worker, lasts ? now : null, lasts ? now + lasts.ms : null)
@@ -75,10 +75,10 @@ export class Places {
 
   /** Forgets what has passed. */
   sweep(): void {
-    this.#pass.run(this.#clock.monotonic())
+    this.#pass.run(this.#now())
   }
 
   all(): Hold[] {
-    return this.#all.all(this.#clock.monotonic()) as unknown as Hold[]
+    return this.#all.all(this.#now()) as unknown as Hold[]
   }
 }

@@ -2,6 +2,7 @@
 //
 // Where the syncs come from: in `power` mode every COMMIT of a group syncs the WAL once (synchronous = FULL), and a checkpoint
 // syncs twice per thousand pages; in `process` mode only checkpoints sync. Nothing else in this file reaches the disk.
+// Reads are the event loop's; groups of changes are written by it or by a thread (writer.ts), so that a slow disk does not hold it up.
 // Two processes on one file see each other: BEGIN IMMEDIATE with a busy timeout to write, data_version to notice.
 
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
@@ -9,22 +10,25 @@ import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../kernel/errors.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { type Clock, systemClock } from '../../kernel/time.ts'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
-import { GroupCommit, type Write } from '../group.ts'
-import type { AttachmentRecord, Store, Written } from '../store.ts'
+import { GroupCommit } from '../group.ts'
+import type { AttachmentRecord, Store } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
 import { Places } from './places.ts'
-import { callOf, eventOf, GroupWriter } from './rows.ts'
+import { busyTimeoutMs } from './protocol.ts'
+import { callOf, eventOf } from './rows.ts'
 import { migrate } from './schema.ts'
+import { Writer, type WriterPath } from './writer.ts'
 
 export interface SqliteOptions {
   readonly file: string
   readonly clock: Clock
   readonly commit: 'power' | 'process'
+  /** Who writes; for tests. */
+  readonly writer?: WriterPath
 }
 
-const busyTimeoutMs = 5_000
 /** How often another process's writes are looked for. */
 const pollMs = 100
 
@@ -34,7 +38,7 @@ const claimable = `state IN ('received', 'queued', 'running') AND (owner IS NULL
   AND tool IN (SELECT value FROM json_each(?3))`
 const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL), owner = ?1`
 
-export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
+export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Store {
   if (file === '' || file === ':memory:') {
     throw new PawlError('config_invalid', `store is 'sqlite:${file}'; name a file, or use 'memory:'.`)
   }
@@ -50,34 +54,15 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     )
   }
   const db = openDatabase(file, commit)
-  const places = new Places(db, clock)
-  const writer = new GroupWriter(db, places)
-  const begin = db.prepare('BEGIN IMMEDIATE')
-  const end = db.prepare('COMMIT')
-  const undo = db.prepare('ROLLBACK')
-
-  const inTransaction = <T>(work: () => T): T => {
-    begin.run()
-    try {
-      const result = work()
-      end.run()
-      return result
-    } catch (error) {
-      if (db.isTransaction) undo.run()
-      throw error
-    }
-  }
-  /** All in one transaction. Should one of them break it, each is tried alone, so that only the culprit fails. */
-  const writeGroup: Write = (changes) => {
-    try {
-      return inTransaction(() => writer.write(changes))
-    } catch (failed) {
-      // A file that is locked, full or gone fails all alike; trying them one by one would only block the longer.
-      if (!isOwnFault(failed)) throw failed
-      return changes.length === 1 ? [{ failed }] : changes.flatMap((change) => writeGroup([change]) as Written[])
-    }
-  }
-  const group = new GroupCommit(clock, writeGroup)
+  const places = new Places(db, () => clock.monotonic())
+  // A clock that is moved by hand knows nothing of what happens in a thread.
+  const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
+  const groups = new Writer(db, clock, { file, synchronous: synchronous(commit) }, path, () => look())
+  const group = new GroupCommit(
+    clock,
+    (changes) => groups.write(changes),
+    () => groups.isQuick,
+  )
 
   const q = {
     inBatch: db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? LIMIT 1'),
@@ -136,10 +121,18 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   const dataVersion = (): number => (q.dataVersion.get() as { data_version: number }).data_version
   let seen = dataVersion()
   let closed = false
-  const callOffPoll = clock.every(pollMs, () => {
+  const look = (): void => {
     const now = dataVersion()
-    if (now !== seen) group.hint({ wakes: true, outside: true })
+    if (now === seen) return
     seen = now
+    const heard = (news: boolean): void => void (news && !closed && group.hint({ wakes: true, outside: true }))
+    const news = groups.news()
+    if (news instanceof Promise) void news.then(heard)
+    else heard(news)
+  }
+  const callOffPoll = clock.every(pollMs, () => {
+    look()
+    groups.rest()
   })
 
   return {
@@ -167,33 +160,39 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
         if (lock) locks.set(worker, lock)
         group.shared = locks.size > 1
       }
-      const now = clock.monotonic()
-      q.renew.run(worker, now, now + leaseMs)
-      places.sweep()
-      return (q.living.get(now) as { n: number }).n
-    },
-    claim: (worker, tools, limit) => {
-      for (const { id } of q.workers.all(worker) as { id: string }[]) {
-        if (!locks.has(id) && surelyDead(file, id)) q.leave.run(id)
-      }
-      const rows = inTransaction(() => {
-        const [now, known] = [clock.monotonic(), JSON.stringify(tools)]
-        const claimed = q.claim.all(worker, now, known, limit) as { line: string | null; wait: string | null }[]
-        const lines = claimed.flatMap(({ line, wait }) => (line !== null && wait === null ? [line] : []))
-        return lines.length === 0 ? claimed : [...claimed, ...q.claimLines.all(worker, now, known, JSON.stringify(lines))]
+      return groups.alone(() => {
+        const now = clock.monotonic()
+        q.renew.run(worker, now, now + leaseMs)
+        places.sweep()
+        return (q.living.get(now) as { n: number }).n
       })
-      // RETURNING has an order of its own.
-      return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
     },
-    leave: (worker) => {
-      q.leave.run(worker)
-      locks.get(worker)?.release()
-      locks.delete(worker)
-    },
-    setting: (key, ifAbsent) => {
-      q.putSetting.run(key, ifAbsent)
-      return (q.setting.get(key) as { value: string }).value
-    },
+    claim: (worker, tools, limit) =>
+      groups.alone(() => {
+        for (const { id } of q.workers.all(worker) as { id: string }[]) {
+          if (!locks.has(id) && surelyDead(file, id)) q.leave.run(id)
+        }
+        const rows = groups.transactions.run(() => {
+          const [now, known] = [clock.monotonic(), JSON.stringify(tools)]
+          const claimed = q.claim.all(worker, now, known, limit) as { line: string | null; wait: string | null }[]
+          const lines = claimed.flatMap(({ line, wait }) => (line !== null && wait === null ? [line] : []))
+          return lines.length === 0 ? claimed : [...claimed, ...q.claimLines.all(worker, now, known, JSON.stringify(lines))]
+        })
+        // RETURNING has an order of its own.
+        return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
+      }),
+    leave: (worker) =>
+      groups.alone(() => {
+        q.leave.run(worker)
+        locks.get(worker)?.release()
+        locks.delete(worker)
+      }),
+    ...(clock === systemClock && path !== 'inline' ? { keepAlive: (worker, heart) => groups.keepAlive(worker, heart) } : {}),
+    setting: (key, ifAbsent) =>
+      groups.alone(() => {
+        q.putSetting.run(key, ifAbsent)
+        return (q.setting.get(key) as { value: string }).value
+      }),
     secret: () => privateSecret(`${file}-key`),
     onHint: (listener) => group.onHint(listener),
     async close() {
@@ -202,6 +201,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       closed = true
       callOffPoll()
       for (const lock of locks.values()) lock.release()
+      await groups.close()
       db.close()
     },
   }
@@ -210,18 +210,14 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
 /** The path in a file: URL, for a hint. */
 const pathIn = (url: string): string => url.replace(/^file:(\/\/(?=\/))?/i, '').replace(/[?#].*$/, '')
 
-/** A constraint, a mismatch, a value too big, one that cannot be bound at all: this change is at fault, not the file. */
-function isOwnFault(error: unknown): boolean {
-  const { errcode = 1, code = '' } = error as { errcode?: number; code?: string }
-  return [18, 19, 20, 25].includes(errcode & 0xff) || code.startsWith('ERR_INVALID_ARG') || code === 'ERR_OUT_OF_RANGE'
-}
+const synchronous = (commit: SqliteOptions['commit']): 'FULL' | 'NORMAL' => (commit === 'power' ? 'FULL' : 'NORMAL')
 
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous(commit)}`)
     return db
   } catch (cause) {
     db?.close()
