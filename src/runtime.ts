@@ -1,6 +1,6 @@
 // createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { Alarms } from './call/alarms.ts'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
@@ -26,7 +26,10 @@ import { Batches } from './session/batch.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
+import { type KeyOptions, openKeys } from './store/host-keys.ts'
 import { memoryStore } from './store/memory.ts'
+import { Seal } from './store/seal.ts'
+import { sealed } from './store/sealed.ts'
 import type { Store } from './store/store.ts'
 import type { Logger } from './tool/context.ts'
 import type { Provider } from './tool/provider.ts'
@@ -45,8 +48,10 @@ export interface RuntimeOptions {
   readonly commit?: 'power' | 'process'
   /** How long a silent worker is believed to be alive. */
   readonly lease?: Duration
-  /** The host's secret, 32 bytes or more. SQLite keeps one in a private file if none is given. */
-  readonly keys?: { readonly secret: Uint8Array | string }
+  /** The host's secret, 32 bytes or more, and those before it. SQLite keeps one in a private file if none is given. */
+  readonly keys?: KeyOptions
+  /** Seals the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. What is on record is read either way. */
+  readonly encrypt?: boolean
   /** How many calls run at once and how many may wait; rates. */
   readonly limits?: Limits
   /** How large arguments, results, steps, events, attachments, batches and journals may be. */
@@ -98,10 +103,15 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const hooks = checkHooks(options.hooks ?? [])
   const show = showing({ hooks, budget: output, clock, logger })
   const own = typeof options.store === 'string'
-  const store = await openStore(options, clock)
+  const inner = await openStore(options, clock)
   const release = containStrays()
   try {
-    const secret = await secretOf(store, options.keys?.secret)
+    const keys = await openKeys(inner, options.keys)
+    const seal = new Seal(keys)
+    const { encrypt: sealAll = false } = options
+    if (typeof sealAll !== 'boolean') throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}, not true or false.`)
+    const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
+    const store = sealed(inner, { seal, all: sealAll, unreadable })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store)
@@ -110,7 +120,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort, seal, sealAll })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -128,7 +138,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
-    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    engine = await LocalEngine.open({ store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, returning })
     registry.onChange(() => {
       standing.changed()
       engine.look()
@@ -157,7 +167,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             await registry.close()
             feed.close()
             release()
-            if (own) await store.close()
+            if (own) await inner.close()
           }
         })()
         return closing
@@ -166,7 +176,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   } catch (error) {
     await registry.close()
     release()
-    if (own) await store.close()
+    if (own) await inner.close()
     throw error
   }
 }
@@ -178,6 +188,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'commit',
   'lease',
   'keys',
+  'encrypt',
   'limits',
   'sizes',
   'policy',
@@ -226,16 +237,6 @@ async function openPostgres(connection: string, commit: 'power' | 'process', clo
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
   })
   return postgres.postgresStore({ connection, commit, clock })
-}
-
-/** The host's secret, checked against the store it belongs to: with another one, keys handed out before would be dead. */
-async function secretOf(store: Store, given: Uint8Array | string | undefined): Promise<Uint8Array> {
-  const secret = given === undefined ? await store.secret() : Buffer.from(given)
-  if (!secret) throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own: give keys: { secret }.`)
-  if (secret.length < 32) throw new PawlError('config_invalid', `keys.secret has ${secret.length} bytes; give at least 32.`)
-  const fingerprint = createHash('sha256').update('pawl secret v1').update(secret).digest('base64url')
-  if ((await store.setting('secret_fingerprint', fingerprint)) !== fingerprint) throw new PawlError('keys_mismatch')
-  return secret
 }
 
 let lastTime = 0

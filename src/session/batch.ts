@@ -10,12 +10,14 @@ import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
+import { isSealedUid } from '../journal/sealed.ts'
 import { noTimes } from '../journal/times.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { decode } from '../kernel/value.ts'
+import type { Seal } from '../store/seal.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
@@ -25,6 +27,18 @@ import type { Standing } from './standing.ts'
 
 const none: readonly never[] = []
 
+interface BatchesHost {
+  readonly engine: () => Engine
+  readonly queue: Queue
+  readonly standing: Standing
+  readonly show: Show
+  readonly sizes: Sizes
+  readonly mayAbort: boolean
+  readonly seal: Seal
+  /** Seals all calls, not only those of sensitive tools. */
+  readonly sealAll: boolean
+}
+
 export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
@@ -33,6 +47,8 @@ export class Batches {
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
   readonly #mayAbort: boolean
+  readonly #seal: Seal
+  readonly #sealAll: boolean
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -40,7 +56,7 @@ export class Batches {
   /** Runs whose calls are being started right now. */
   readonly #beginning = new Set<{ readonly place: Place; readonly batch: Batch }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; mayAbort: boolean }) {
+  constructor(host: BatchesHost) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
@@ -48,6 +64,8 @@ export class Batches {
     this.#sizes = host.sizes
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
     this.#mayAbort = host.mayAbort
+    this.#seal = host.seal
+    this.#sealAll = host.sealAll
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -66,7 +84,8 @@ export class Batches {
       const entry = how.tools.find(call.name)
       kinds.push(entry?.kind ?? 'parallel')
       const { batch, root, above, byHost } = how
-      return askedOf(call, entry, place, { batch, occurrence, order, root, above, byHost }, this.#reading)
+      const sealed = this.#sealAll || how.sealed === true || entry?.sensitive === true
+      return askedOf(call, entry, place, { batch, occurrence, order, root, above, byHost }, this.#reading, sealed ? this.#seal : null)
     })
     const turns = this.#expect(place, asks, kinds, how)
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
@@ -113,6 +132,8 @@ export class Batches {
           onFailure: 'continue',
           signal: stop.signal,
           root: root ?? uid,
+          // What a body does with what it was given may hold what it was given.
+          sealed: isSealedUid(uid),
           ...(root === undefined ? {} : { above: [...above, uid] }),
           ...(family ? { family } : {}),
         }).outcomes

@@ -18,23 +18,17 @@ import {
   type WaitRecord,
 } from '../../journal/call-state.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
+import { secretOf } from '../../kernel/host-keys.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'
 import { cancelKey, type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
+import type { Known } from './recorded.ts'
 import { Waiting } from './waiting.ts'
 
 const noOptions: CallOptions = {}
 const retryKey = /^retry:\d+$/
-
-/** What is on record of a call that is taken up again; its options, where they are at hand. */
-interface Known {
-  readonly options?: CallOptions | null
-  readonly steps?: readonly StepRecord[]
-  readonly waits?: readonly WaitRecord[]
-  readonly landed?: Resolution | null
-}
 
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
@@ -246,8 +240,12 @@ export class LocalInvocation implements Invocation {
     await this.#host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
   }
 
+  trouble(text: string): void {
+    this.held.progress = { ...this.held.progress, trouble: text }
+  }
+
   derive(purpose: string): Uint8Array {
-    return derived(this.#host.secret, this.request.position, purpose)
+    return derived(secretOf(this.#host.keys, this.options.secret), this.request.position, purpose)
   }
 
   attach(attachment: AttachmentRecord): void {
@@ -316,7 +314,8 @@ export class LocalInvocation implements Invocation {
   }
 
   #keyOf(name: string, salt: string): string {
-    return waitKey(this.#host.secret, { tenant: this.request.position.tenant, call: this.request.uid, name, salt })
+    const { position, uid } = this.request
+    return waitKey(secretOf(this.#host.keys, this.options.secret), { tenant: position.tenant, call: uid, name, salt })
   }
 
   #shown(record: WaitRecord): Wait {

@@ -1,10 +1,14 @@
 // A call somebody here runs or waits for.
 
-import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
+import { sealedUid } from '../../journal/sealed.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
+import type { Soon } from '../../kernel/soon.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
+import { isUnreadable } from '../../store/seal.ts'
 import type { Asked, Settled } from '../engine.ts'
+import type { Host } from './host.ts'
 import type { LocalInvocation } from './invocation.ts'
 
 export class Live {
@@ -71,17 +75,31 @@ export class Live {
   }
 }
 
-/** A call that nobody has asked for before, as it goes on record. */
-export function newRecord({ position, principal, tool, input, hash, options }: Asked, uid: string, owner: string, at: number): CallRecord {
-  return {
-    uid,
+/** What a read gives; undefined, once it was told, where the row cannot be opened. */
+export async function readable<T>(read: () => Soon<T>, told: (error: unknown) => void): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!isUnreadable(error)) throw error
+    told(error)
+    return undefined
+  }
+}
+
+/** A call that nobody has asked for before, as it goes on record, and what came with it. */
+export function newRecord(asked: Asked, { ids, keys, lease, clock }: Host): readonly [CallRecord, CallOptions | null] {
+  const { position, principal, tool, input, hash, sealed = false } = asked
+  const id = ids.next()
+  const options = keys.current === keys.first ? asked.options : { ...asked.options, secret: keys.current.id }
+  const record: CallRecord = {
+    uid: sealed ? sealedUid(id) : id,
     position,
     principal,
     tool,
     input,
     hash,
     options: options && JSON.stringify(options),
-    createdAt: at,
+    createdAt: clock.now(),
     state: 'received',
     args: null,
     terms: null,
@@ -93,8 +111,9 @@ export function newRecord({ position, principal, tool, input, hash, options }: A
     deaths: 0,
     trouble: null,
     fence: 1,
-    owner,
+    owner: lease.worker,
   }
+  return [record, options]
 }
 
 /** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */

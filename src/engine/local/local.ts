@@ -2,6 +2,7 @@
 // died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
 
 import { PawlError } from '../../kernel/errors.ts'
+import type { HostKeys } from '../../kernel/host-keys.ts'
 import type { Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -9,6 +10,7 @@ import { decode, encode } from '../../kernel/value.ts'
 import type { CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
 import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
+import { isUnreadable } from '../../store/seal.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -17,7 +19,8 @@ import { Answers } from './answers.ts'
 import { takeDown } from './children.ts'
 import type { Host } from './host.ts'
 import { LocalInvocation } from './invocation.ts'
-import { finished, Live, newRecord } from './live.ts'
+import { sameContent } from '../content.ts'
+import { finished, Live, newRecord, readable } from './live.ts'
 import { Lease } from './lease.ts'
 import { recordedForm, unlessCancelled } from './recorded.ts'
 import { Sweeper } from './sweep.ts'
@@ -27,7 +30,7 @@ export interface LocalEngineOptions {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly secret: Uint8Array
+  readonly keys: HostKeys
   readonly logger: Logger
   readonly leaseMs: number
   /** The tools this worker can run at the moment, as records call them: it claims no others. */
@@ -51,13 +54,13 @@ export class LocalEngine implements Engine {
   #release = (): void => {}
 
   private constructor(options: LocalEngineOptions) {
-    const { store, clock, ids, secret, logger } = options
+    const { store, clock, ids, keys, logger } = options
     this.#drive = options.drive
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
     const waiters = new Waiters(store)
     this.#answers = new Answers({ store, clock, waiters })
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, closing: () => this.#closing }
+    this.#host = { store, clock, ids, keys, logger, lease, waiters, timers, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#byUid.get(uid)?.invocation ?? null) !== null,
@@ -157,19 +160,18 @@ export class LocalEngine implements Engine {
       return parked ? { as: 'accepted', uid, settled: live.settled(), parked } : { as: 'accepted', uid, settled: live.settled() }
     }
     return (async () => {
-      const record = await this.#host.store.callAt(live.position)
-      const { tool, input } = record ?? (live.invocation as LocalInvocation).request
-      return { as: 'conflict', recorded: { tool, input } }
+      const record = (await this.#host.store.callAt(live.position)) ?? (live.invocation as LocalInvocation).request
+      if (sameContent(record, asked)) return { as: 'accepted', uid: live.uid, settled: live.settled(), parked: live.parked }
+      return { as: 'conflict', recorded: { tool: record.tool, input: record.input } }
     })()
   }
 
   #begin(asked: Asked): Live {
-    const { ids, clock, lease } = this.#host
-    const record = newRecord(asked, ids.next(), lease.worker, clock.now())
+    const [record, options] = newRecord(asked, this.#host)
     const live = this.#newLive(record)
     // Its body may begin at once: whoever asks for the same call in its first line must find it.
     this.#live.set(asked.position, live)
-    const invocation = new LocalInvocation(this.#host, record, { options: asked.options })
+    const invocation = new LocalInvocation(this.#host, record, { options })
     invocation.insert()
     this.#run(live, invocation)
     return live
@@ -256,9 +258,10 @@ export class LocalEngine implements Engine {
     } else this.#unknown(live, error)
   }
 
-  /** The call may be on record as ours. It is let go of as soon as the store answers again. */
+  /** The call may be on record as ours. It is let go of as soon as the store answers again; one that cannot be opened stands still. */
   #unknown(live: Live, error: unknown): void {
-    if (!this.#closing) this.#sweeper.orphaned(live.uid)
+    if (isUnreadable(error)) this.#host.logger.error('The record of a call cannot be read', { call: live.uid, error })
+    else if (!this.#closing) this.#sweeper.orphaned(live.uid)
     live.release()
     this.#forget(live)
     this.#live.delete(live.position)
@@ -267,10 +270,11 @@ export class LocalEngine implements Engine {
 
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
   async #lost(live: Live): Promise<void> {
+    const own = live.invocation?.request
     live.release()
     const record = await this.#host.store.callAt(live.position)
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
-    if (record.hash !== live.hash) {
+    if (record.hash !== live.hash && !(own && sameContent(record, own))) {
       const message = `Another call with id '${live.position.id}' was recorded first`
       return this.#ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
     }
@@ -301,10 +305,13 @@ export class LocalEngine implements Engine {
   /** Another process wrote: it may have settled what we watch, answered what we wait for, or set a sooner deadline. */
   async #lookOutside(): Promise<void> {
     const { store, waiters, timers } = this.#host
-    await waiters.lookAtAll()
+    await waiters.lookAtAll().catch((error: unknown) => this.#failedToLook(error))
     for (const live of this.#byUid.values()) {
       if (live.invocation) continue
-      const record = await store.call(live.uid)
+      const record = await readable(
+        () => store.call(live.uid),
+        (error) => this.#unknown(live, error),
+      )
       if (record?.state === 'settled') this.#watch(record)
     }
     const next = await store.nextDeadline()
@@ -320,6 +327,7 @@ export class LocalEngine implements Engine {
     try {
       known = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
     } catch (error) {
+      if (isUnreadable(error)) return this.#unknown(live, error)
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
       this.#sweeper.orphaned(record.uid)
       return this.#failedToLook(error)

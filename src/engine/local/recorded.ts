@@ -1,10 +1,19 @@
-// What the pipeline answered, as it goes on record.
+// What the pipeline answered, as it goes on record; and what is there of a call that is taken up again.
 
+import type { CallOptions, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import { encode } from '../../kernel/value.ts'
 import type { Logger } from '../../tool/context.ts'
 import { outcomeOf } from '../../wait/resolution.ts'
 import type { Driven, Stop, ToSettle } from '../engine.ts'
+
+/** Of a call that is taken up again; its options, where they are at hand. */
+export interface Known {
+  readonly options?: CallOptions | null
+  readonly steps?: readonly StepRecord[]
+  readonly waits?: readonly WaitRecord[]
+  readonly landed?: Resolution | null
+}
 
 /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
 export function recordedForm({ settle, text }: ToSettle, call: string, logger: Logger): [Outcome['status'], string] {
