@@ -10,6 +10,7 @@ import { type Limits, Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
+import type { Trouble } from './call/trouble.ts'
 import { SessionUsage } from './call/usage.ts'
 import type { Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
@@ -18,6 +19,7 @@ import type { CallRecord } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
+import { checkedSecrets, Redactor, type Secrets } from './kernel/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
@@ -36,6 +38,7 @@ import type { Provider } from './tool/provider.ts'
 import { Registry, type RuntimeTools } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
 import type { Tool } from './tool/tool.ts'
+import { withoutKeys } from './wait/key.ts'
 import { type Answer, checkedAnswer } from './wait/resolution.ts'
 
 export interface RuntimeOptions {
@@ -52,6 +55,11 @@ export interface RuntimeOptions {
   readonly keys?: KeyOptions
   /** Seals the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. What is on record is read either way. */
   readonly encrypt?: boolean
+  /**
+   * Values that are shown to nobody: of 8 characters or more, they are taken out of what models, readers of the feed and logs are told,
+   * however they are written there. What code gets stays as it is. A function is asked each time.
+   */
+  readonly secrets?: Secrets
   /** How many calls run at once and how many may wait; rates. */
   readonly limits?: Limits
   /** How large arguments, results, steps, events, attachments, batches and journals may be. */
@@ -74,6 +82,8 @@ export interface Runtime {
   readonly tools: RuntimeTools
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
+  trouble(uid: string): Promise<Trouble | undefined>
   /** The facts of all sessions. */
   readonly events: ReadFeed
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
@@ -88,7 +98,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
-  const logger = neverThrowing(options.logger ?? consoleLogger)
+  const redact = new Redactor(checkedSecrets(options.secrets ?? []), withoutKeys)
+  const logger = neverThrowing(options.logger ?? consoleLogger, redact)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
@@ -101,7 +112,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
   const hooks = checkHooks(options.hooks ?? [])
-  const show = showing({ hooks, budget: output, clock, logger })
+  const show = showing({ hooks, budget: output, clock, logger, redact })
   const own = typeof options.store === 'string'
   const inner = await openStore(options, clock)
   const release = containStrays()
@@ -114,18 +125,19 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const store = sealed(inner, { seal, all: sealAll, unreadable })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
-    const feed = new Feed(store)
+    const feed = new Feed(store, redact)
     const usage = new SessionUsage(budget, store)
-    const records = new Records(store, output, clock)
+    const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort, seal, sealAll })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort, seal, sealAll, redact })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
       clock,
       logger,
+      redact,
       alarms: new Alarms(clock),
       queue,
       hooks,
@@ -156,6 +168,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       async resolve(key, answer) {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
+      },
+      async trouble(uid) {
+        const { trouble = null } = (await store.call(uid)) ?? {}
+        return trouble === null ? undefined : (JSON.parse(trouble) as Trouble)
       },
       events: feed.reader(),
       async close({ grace = '5s' } = {}) {
@@ -189,6 +205,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'lease',
   'keys',
   'encrypt',
+  'secrets',
   'limits',
   'sizes',
   'policy',

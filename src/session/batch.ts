@@ -7,6 +7,7 @@ import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Place as Turn } from '../call/line.ts'
 import type { Queue } from '../call/queue.ts'
+import { wordsWithoutSecrets } from '../call/redact-outcome.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
@@ -14,6 +15,7 @@ import { isSealedUid } from '../journal/sealed.ts'
 import { noTimes } from '../journal/times.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
+import type { Redactor } from '../kernel/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { decode } from '../kernel/value.ts'
@@ -37,6 +39,7 @@ interface BatchesHost {
   readonly seal: Seal
   /** Seals all calls, not only those of sensitive tools. */
   readonly sealAll: boolean
+  readonly redact: Redactor
 }
 
 export class Batches {
@@ -49,6 +52,7 @@ export class Batches {
   readonly #mayAbort: boolean
   readonly #seal: Seal
   readonly #sealAll: boolean
+  readonly #redact: Redactor
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -66,6 +70,7 @@ export class Batches {
     this.#mayAbort = host.mayAbort
     this.#seal = host.seal
     this.#sealAll = host.sealAll
+    this.#redact = host.redact
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -290,7 +295,10 @@ export class Batches {
     // What a nested call returns is read by a body, not by a model.
     const parts = this.#show(ended, uid, batch.reads, batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null)
     const told = (read: readonly ModelPart[]): CallOutcome => {
-      const { outcome, attempts, times } = ended
+      const { attempts, times } = ended
+      // A body gets what its calls gave; a program is told what a person may read.
+      const plain = !this.#redact.active || batch.how.root !== undefined
+      const outcome = plain ? ended.outcome : wordsWithoutSecrets(ended.outcome, this.#redact)
       const { queuedMs, runningMs, waitingMs } = times
       const shown = { ...outcome, callId: call.id, name: call.name, attempts, queuedMs, runningMs, waitingMs, parts: read }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }

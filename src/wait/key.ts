@@ -28,6 +28,9 @@ export function waitKey(secret: Uint8Array, { tenant, call, name, salt }: WaitId
 
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
+/** Keys belong to whoever is to answer: taken out of what is logged or told (WAIT-3). */
+export const withoutKeys = (text: string): string => (text.includes(prefix) ? text.replace(/pawl_[A-Za-z0-9_-]{43}/g, '[wait key]') : text)
+
 /** Whether a text could be a key at all; what is not one need not be looked up. */
 export const looksLikeKey = (text: unknown): text is string => typeof text === 'string' && shape.test(text)
 
