@@ -8,6 +8,7 @@ import { checkBudget, type OutputBudget } from './call/fit.ts'
 import type { Hook } from './call/hook.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
+import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
@@ -19,7 +20,8 @@ import type { CallRecord } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
-import { checkedSecrets, Redactor, type Secrets } from './kernel/redact.ts'
+import type { Outcome } from './kernel/outcome.ts'
+import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
@@ -28,9 +30,9 @@ import { Batches } from './session/batch.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
-import { type KeyOptions, openKeys } from './store/host-keys.ts'
+import { type KeyOptions, openKeys } from './store/open-keys.ts'
 import { memoryStore } from './store/memory.ts'
-import { Seal } from './store/seal.ts'
+import { Seal } from './secret/seal.ts'
 import { sealed } from './store/sealed.ts'
 import type { Store } from './store/store.ts'
 import type { Logger } from './tool/context.ts'
@@ -121,6 +123,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const seal = new Seal(keys)
     const { encrypt: sealAll = false } = options
     if (typeof sealAll !== 'boolean') throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}, not true or false.`)
+    const sealFor = (sensitive: boolean): Seal | null => (sealAll || sensitive ? seal : null)
+    const words = (outcome: Outcome): Outcome => (redact.active ? wordsWithoutSecrets(outcome, redact) : outcome)
     const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
     const store = sealed(inner, { seal, all: sealAll, unreadable })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
@@ -131,7 +135,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort, seal, sealAll, redact })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, mayAbort, sealFor, words })
     const drive = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,

@@ -2,7 +2,7 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
-import type { Redactor } from '../kernel/redact.ts'
+import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Policy } from '../policy/rules.ts'

@@ -1,7 +1,7 @@
 // What is shown of an outcome, without secrets (DUR-12). The outcome itself stays as it is: code gets the value.
 
 import type { Outcome } from '../kernel/outcome.ts'
-import type { Redactor } from '../kernel/redact.ts'
+import type { Redactor } from '../secret/redact.ts'
 import { encode } from '../kernel/value.ts'
 import { clean } from './fit.ts'
 

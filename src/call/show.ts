@@ -5,7 +5,7 @@
 // read_output, which would lead around the hook to what it took out.
 
 import type { Outcome } from '../kernel/outcome.ts'
-import type { Redactor } from '../kernel/redact.ts'
+import type { Redactor } from '../secret/redact.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, encode, isAttachment } from '../kernel/value.ts'

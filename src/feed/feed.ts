@@ -2,10 +2,10 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { Redactor } from '../kernel/redact.ts'
+import type { Redactor } from '../secret/redact.ts'
 import { decode } from '../kernel/value.ts'
 import type { EventRecord } from '../journal/event.ts'
-import { isUnreadable } from '../store/seal.ts'
+import { isUnreadable } from '../secret/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
 /** An event as readers get it: with its cursor, and the outcome of a call that settled. */

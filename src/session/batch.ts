@@ -7,7 +7,6 @@ import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Place as Turn } from '../call/line.ts'
 import type { Queue } from '../call/queue.ts'
-import { wordsWithoutSecrets } from '../call/redact-outcome.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
@@ -15,11 +14,10 @@ import { isSealedUid } from '../journal/sealed.ts'
 import { noTimes } from '../journal/times.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
-import type { Redactor } from '../kernel/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { decode } from '../kernel/value.ts'
-import type { Seal } from '../store/seal.ts'
+import type { Seal } from '../secret/seal.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
@@ -36,10 +34,10 @@ interface BatchesHost {
   readonly show: Show
   readonly sizes: Sizes
   readonly mayAbort: boolean
-  readonly seal: Seal
-  /** Seals all calls, not only those of sensitive tools. */
-  readonly sealAll: boolean
-  readonly redact: Redactor
+  /** What seals a call at rest; null if nothing does. */
+  sealFor(sensitive: boolean): Seal | null
+  /** The same outcome, its words without secrets (DUR-12). */
+  words(outcome: Outcome): Outcome
 }
 
 export class Batches {
@@ -50,9 +48,8 @@ export class Batches {
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
   readonly #mayAbort: boolean
-  readonly #seal: Seal
-  readonly #sealAll: boolean
-  readonly #redact: Redactor
+  readonly #sealFor: BatchesHost['sealFor']
+  readonly #words: BatchesHost['words']
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -68,9 +65,8 @@ export class Batches {
     this.#sizes = host.sizes
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
     this.#mayAbort = host.mayAbort
-    this.#seal = host.seal
-    this.#sealAll = host.sealAll
-    this.#redact = host.redact
+    this.#sealFor = host.sealFor
+    this.#words = host.words
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -89,8 +85,8 @@ export class Batches {
       const entry = how.tools.find(call.name)
       kinds.push(entry?.kind ?? 'parallel')
       const { batch, root, above, byHost } = how
-      const sealed = this.#sealAll || how.sealed === true || entry?.sensitive === true
-      return askedOf(call, entry, place, { batch, occurrence, order, root, above, byHost }, this.#reading, sealed ? this.#seal : null)
+      const seal = this.#sealFor(how.sealed === true || entry?.sensitive === true)
+      return askedOf(call, entry, place, { batch, occurrence, order, root, above, byHost }, this.#reading, seal)
     })
     const turns = this.#expect(place, asks, kinds, how)
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
@@ -297,8 +293,7 @@ export class Batches {
     const told = (read: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended
       // A body gets what its calls gave; a program is told what a person may read.
-      const plain = !this.#redact.active || batch.how.root !== undefined
-      const outcome = plain ? ended.outcome : wordsWithoutSecrets(ended.outcome, this.#redact)
+      const outcome = batch.how.root === undefined ? this.#words(ended.outcome) : ended.outcome
       const { queuedMs, runningMs, waitingMs } = times
       const shown = { ...outcome, callId: call.id, name: call.name, attempts, queuedMs, runningMs, waitingMs, parts: read }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }

@@ -9,7 +9,7 @@ import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { isSealedUid } from '../journal/sealed.ts'
 import { frame } from '../kernel/id.ts'
 import type { Soon } from '../kernel/soon.ts'
-import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from './seal.ts'
+import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../secret/seal.ts'
 import type { AttachmentRecord, Change, Store } from './store.ts'
 
 export interface SealedOptions {

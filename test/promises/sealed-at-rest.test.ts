@@ -8,7 +8,7 @@ import { createRuntime, fail, type Logger, PawlError, type Runtime, type Runtime
 import { manualClock } from 'pawl/testing'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hostSecret } from '../../src/kernel/host-keys.ts'
+import { hostSecret } from '../../src/secret/host-keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { mortal, storeOf } from '../mortal.ts'
 import { type Server, startServer } from '../postgres/server.ts'
@@ -219,6 +219,8 @@ describe('DUR-12: nothing that was given to a call stands in what the store keep
   }
 })
 
+const valueOf = (call: unknown): { file: never } => (call as { outcome: { value: { file: never } } }).outcome.value
+
 /** Ids of attachments are keyed where they are sealed. */
 const withoutIds = (outcomes: unknown): unknown =>
   JSON.parse(
@@ -238,7 +240,7 @@ describe('DUR-12: what is sealed is read by everyone who may', () => {
     expect(call).toMatchObject({ input: { text: canary }, outcome: { status: 'success', value: { step: { kept: canary } } } })
     expect((await session.calls.get('w'))?.waits).toMatchObject([{ state: 'value' }])
     expect(await session.calls.list()).toHaveLength(7)
-    const value = (call?.outcome as unknown as { value: { file: never } }).value
+    const value = valueOf(call)
     expect(Buffer.from(await session.attachments.read(value.file)).toString()).toBe(`bytes ${canary}`)
     expect((await session.outputs.read(call?.uid as string)).text).toContain('canary-7f3a9c')
     const [again] = await session.run([{ id: 'a', name: 'echo', input: { text: canary } }])
@@ -339,7 +341,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
     const byPlace = new Map(places.map(([table, column]) => [`${table}.${column}`, rowsOf(db, table, column)]))
     const uids = (await session.calls.list()).map(({ uid }) => uid)
     const whole = (await session.calls.get('a'))?.uid as string
-    const file1 = ((await session.calls.get('a'))?.outcome as unknown as { value: { file: never } }).value.file
+    const file1 = valueOf(await session.calls.get('a')).file
     const touch = async (): Promise<unknown[]> => {
       const looks: Promise<unknown>[] = []
       for (const uid of uids) looks.push(session.calls.get({ uid }))

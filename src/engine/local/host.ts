@@ -1,6 +1,6 @@
 // What the parts of the local engine share.
 
-import type { HostKeys } from '../../kernel/host-keys.ts'
+import type { HostKeys } from '../../secret/host-keys.ts'
 import type { Ids } from '../../kernel/id.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Store } from '../../store/store.ts'

@@ -18,7 +18,7 @@ import {
   type WaitRecord,
 } from '../../journal/call-state.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
-import { secretOf } from '../../kernel/host-keys.ts'
+import { secretOf } from '../../secret/host-keys.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { Invocation, StepEnd, StepSpec, Stop, Wait, WaitSpec } from '../engine.ts'

@@ -2,7 +2,7 @@
 // died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
 
 import { PawlError } from '../../kernel/errors.ts'
-import type { HostKeys } from '../../kernel/host-keys.ts'
+import type { HostKeys } from '../../secret/host-keys.ts'
 import type { Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -10,7 +10,7 @@ import { decode, encode } from '../../kernel/value.ts'
 import type { CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
 import { type CallTimes, noTimes, timesOf } from '../../journal/times.ts'
-import { isUnreadable } from '../../store/seal.ts'
+import { isUnreadable } from '../../secret/seal.ts'
 import type { Hint, Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -243,12 +243,8 @@ export class LocalEngine implements Engine {
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
-    this.#driven(
-      live,
-      invocation,
-      { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) },
-      second,
-    )
+    const settle = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
+    this.#driven(live, invocation, { settle }, second)
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Redactor } from './redact.ts'
 import { redactDeep } from './redact-deep.ts'
@@ -92,7 +93,6 @@ describe('DUR-12: in values of any make', () => {
     circle.bytes = Buffer.from(secret)
     circle.map = new Map([[secret, 1]])
     circle.plain = { fine: true }
-    const { inspect } = require('node:util') as typeof import('node:util')
     const cleaned = clean(circle)
     const shown = inspect(cleaned, { depth: 20 })
     expect(shown).toContain('[redacted]')

@@ -4,7 +4,7 @@
 //
 // All spellings of all secrets are looked for in one pass (Aho and Corasick): the time is that of reading the text, whatever the text is.
 
-import { PawlError } from './errors.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { redactDeep } from './redact-deep.ts'
 
 const redactedWord = '[redacted]'

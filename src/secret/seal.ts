@@ -6,7 +6,7 @@
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { PawlError } from '../kernel/errors.ts'
-import type { HostKeys, HostSecret } from '../kernel/host-keys.ts'
+import type { HostKeys, HostSecret } from './host-keys.ts'
 import { frame } from '../kernel/id.ts'
 
 const prefix = '~1.'
