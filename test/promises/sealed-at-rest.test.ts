@@ -1,5 +1,6 @@
 // DUR-12: payloads sealed at rest. A canary goes through everything a call can hold, and is looked for in what the store keeps.
 
+import { hash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,7 +57,9 @@ function formsOf(text: string): Buffer[] {
     const inner = all.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((all.length * 8) / 6))
     return [inner, inner.replaceAll('+', '-').replaceAll('/', '_')]
   })
-  return [text, json, 'canary-7f3a9c', bytes.toString('hex'), ...base64].map((form) => Buffer.from(form))
+  // Hashes that whoever guesses the content could compare with: of the call, and of the attachment.
+  const guesses = [`["fails",${JSON.stringify({ text })}]`, `text/plain\0bytes ${text}`].map((guess) => hash('sha256', guess, 'base64url'))
+  return [text, json, 'canary-7f3a9c', bytes.toString('hex'), ...base64, ...guesses].map((form) => Buffer.from(form))
 }
 const hits = (bytes: Buffer): string[] => formsOf(canary).flatMap((form) => (bytes.includes(form) ? [form.toString()] : []))
 
@@ -192,6 +195,8 @@ describe('DUR-12: nothing that was given to a call stands in what the store keep
       'attachments.data',
       'attachments.name',
       'events.body',
+      'calls.hash',
+      'attachments.id',
     ])
       expect(columns).toContain(column)
     expect(columns).not.toContain('calls.trouble')
@@ -379,6 +384,68 @@ describe('DUR-12: edited or moved ciphertext', () => {
     }
     expect(await touch()).toEqual(Array.from({ length: uids.length + 2 }, () => null))
     db.close()
+  })
+
+  test('a settled call whose outcome cannot be opened is told without it, and the feed goes on', async () => {
+    const file = join(fresh(), 'agent.db')
+    const runtime = await open({ store: `sqlite:${file}`, encrypt: true, tools: tools() })
+    const session = runtime.session('s')
+    for (const id of ['a', 'b']) await session.run([{ id, name: 'fails', input: {} }])
+    const db = new DatabaseSync(file)
+    db.exec(`UPDATE calls SET outcome = (SELECT outcome FROM calls WHERE id = 'b') WHERE id = 'a'`)
+    db.close()
+    const settled: unknown[] = []
+    for await (const event of session.events()) if (event.type === 'call.settled' && settled.push(event.outcome?.status) === 2) break
+    expect(settled).toEqual([undefined, 'failure'])
+    await expect(session.run([{ id: 'a', name: 'fails', input: {} }])).rejects.toMatchObject({ code: 'sealed_payload_broken' })
+    expect(await session.run([{ id: 'b', name: 'fails', input: {} }])).toMatchObject([{ status: 'failure', attempts: 1 }])
+  })
+
+  test('fields of one call that are swapped with each other, and what only looks sealed, are errors', async () => {
+    const file = join(fresh(), 'agent.db')
+    const runtime = await open({ store: `sqlite:${file}`, encrypt: true, tools: tools() })
+    const session = runtime.session('s')
+    await session.run([{ id: 'a', name: 'fails', input: { text: canary } }])
+    const db = new DatabaseSync(file)
+    for (const [column, instead] of [
+      ['args', 'input'],
+      ['outcome', 'args'],
+      ['input', `'~1.'`],
+      ['input', `'~1.AAAAAAAA.'`],
+      ['input', `substr(input, 1, 12) || 'AAAA'`],
+      ['outcome', `outcome || ' '`],
+    ]) {
+      db.exec(`CREATE TABLE kept AS SELECT * FROM calls; UPDATE calls SET ${column} = ${instead}`)
+      await expect(session.calls.get('a'), `${column} = ${instead}`).rejects.toMatchObject({
+        code: instead === `'~1.AAAAAAAA.'` ? 'keys_mismatch' : 'sealed_payload_broken',
+      })
+      db.exec('DELETE FROM calls; INSERT INTO calls SELECT * FROM kept; DROP TABLE kept')
+    }
+    expect(await session.calls.get('a')).toMatchObject({ input: { text: canary } })
+    db.close()
+  })
+
+  test('a text that begins like a sealed one is a text like any other', async () => {
+    const waits = tool({ name: 'waits', description: 'W.', input: {}, execute: async (_, ctx) => ctx.later() })
+    const names = tool({
+      name: 'names',
+      description: 'N.',
+      input: {},
+      execute: (_, ctx) => ctx.attachments.create('x', { mediaType: 'text/plain', name: '~1.name' }) as never,
+    })
+    const runtime = await open({ store: `sqlite:${join(fresh(), 'agent.db')}`, tools: [waits, names] })
+    const session = runtime.session('s')
+    const running = session.run([{ id: 'a', name: 'waits' }])
+    for await (const event of session.events()) if (event.type === 'call.parked') break
+    await session.cancel('~1.reason')
+    expect(await running).toMatchObject([{ cancellation: { message: '~1.reason' } }])
+    for await (const event of session.events())
+      if (event.type === 'call.cancelling') {
+        expect(event.body.reason).toBe('~1.reason')
+        break
+      }
+    const [named] = await session.run([{ id: 'b', name: 'names' }])
+    expect(Buffer.from(await session.attachments.read((named as never as { value: never }).value)).toString()).toBe('x')
   })
 
   test('a call that moved to another tenant cannot be opened there', async () => {
