@@ -1,6 +1,6 @@
 // createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { Alarms } from './call/alarms.ts'
 import { type Announce, announcing } from './call/announce.ts'
 import { callPipeline } from './call/call.ts'
@@ -10,8 +10,10 @@ import type { Hook } from './call/hook.ts'
 import { judgeAnswer } from './call/judge-answer.ts'
 import { type Limits, Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
+import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
+import type { Trouble } from './call/trouble.ts'
 import { SessionUsage } from './call/usage.ts'
 import type { Drive, Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
@@ -21,6 +23,8 @@ import type { CallRecord } from './journal/call-state.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
+import type { Outcome } from './kernel/outcome.ts'
+import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
@@ -29,13 +33,17 @@ import { Batches } from './session/batch.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
+import { type KeyOptions, openKeys } from './store/open-keys.ts'
 import { memoryStore } from './store/memory.ts'
+import { Seal } from './secret/seal.ts'
+import { sealed } from './store/sealed.ts'
 import type { Store } from './store/store.ts'
 import type { Logger } from './tool/context.ts'
 import type { Provider } from './tool/provider.ts'
 import { Registry, type RuntimeTools } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
 import type { Tool } from './tool/tool.ts'
+import { withoutKeys } from './wait/key.ts'
 import { type Answer, checkedAnswer } from './wait/resolution.ts'
 
 export interface RuntimeOptions {
@@ -50,8 +58,15 @@ export interface RuntimeOptions {
   readonly worker?: boolean
   /** How long a silent worker is believed to be alive. */
   readonly lease?: Duration
-  /** The host's secret, 32 bytes or more. SQLite keeps one in a private file if none is given. */
-  readonly keys?: { readonly secret: Uint8Array | string }
+  /** The host's secret, 32 bytes or more, and those before it. SQLite keeps one in a private file if none is given. */
+  readonly keys?: KeyOptions
+  /** Seals the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. What is on record is read either way. */
+  readonly encrypt?: boolean
+  /**
+   * Values that are shown to nobody: of 8 characters or more, they are taken out of what models, readers of the feed and logs are told,
+   * however they are written there. What code gets stays as it is. A function is asked each time.
+   */
+  readonly secrets?: Secrets
   /** A call over which so many workers have died is not run again (default 3). */
   readonly poisonAfter?: number
   /** How many calls run at once and how many may wait; rates. */
@@ -78,6 +93,8 @@ export interface Runtime {
   readonly tools: RuntimeTools
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
+  trouble(uid: string): Promise<Trouble | undefined>
   /** The facts of all sessions. */
   readonly events: ReadFeed
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
@@ -92,7 +109,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
-  const logger = neverThrowing(options.logger ?? consoleLogger)
+  const redact = new Redactor(checkedSecrets(options.secrets ?? []), withoutKeys)
+  const logger = neverThrowing(options.logger ?? consoleLogger, redact)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const { poisonAfter = 3, worker: works = true } = options
@@ -111,26 +129,34 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const hooks = checkHooks(options.hooks ?? [])
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
-  const show = showing({ hooks, budget: output, clock, logger })
+  const show = showing({ hooks, budget: output, clock, logger, redact })
   const own = typeof options.store === 'string'
-  const store = await openStore(options, clock)
+  const inner = await openStore(options, clock)
   const release = containStrays()
   try {
-    const secret = await secretOf(store, options.keys?.secret)
+    const keys = await openKeys(inner, options.keys)
+    const seal = new Seal(keys)
+    const { encrypt: sealAll = false } = options
+    if (typeof sealAll !== 'boolean') throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}, not true or false.`)
+    const sealFor = (sensitive: boolean): Seal | null => (sealAll || sensitive ? seal : null)
+    const words = (outcome: Outcome): Outcome => (redact.active ? wordsWithoutSecrets(outcome, redact) : outcome)
+    const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
+    const store = sealed(inner, { seal, all: sealAll, unreadable })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
-    const feed = new Feed(store)
+    const feed = new Feed(store, redact)
     const usage = new SessionUsage(budget, store)
-    const records = new Records(store, output, clock)
+    const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort, sealFor, words })
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
       clock,
       logger,
+      redact,
       alarms: new Alarms(clock),
       queue,
       hooks,
@@ -144,15 +170,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const { announce } = options
-    const deliver =
-      announce && announcing({ announce, secret, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
+    const deliver = announce && announcing({ announce, keys, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
     const drive: Drive = (invocation) => (deliver && invocation.request.tool === announceTool ? deliver(invocation) : pipeline(invocation))
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
     const judge = judgeAnswer({ toolsOf: (call) => standing.of(call), clock, logger })
-    const parts = { store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, judge, returning, works }
+    const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
-    queue.inCompany = () => engine.workers > 1
+    queue.inCompany = () => engine.lease.workers > 1
     registry.onChange(() => {
       standing.changed()
       engine.look()
@@ -171,6 +196,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
+      async trouble(uid) {
+        const { trouble = null } = (await store.call(uid)) ?? {}
+        return trouble === null ? undefined : (JSON.parse(trouble) as Trouble)
+      },
       events: feed.reader(),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
@@ -181,7 +210,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             await registry.close()
             feed.close()
             release()
-            if (own) await store.close()
+            if (own) await inner.close()
           }
         })()
         return closing
@@ -190,7 +219,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   } catch (error) {
     await registry.close()
     release()
-    if (own) await store.close()
+    if (own) await inner.close()
     throw error
   }
 }
@@ -204,6 +233,8 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'lease',
   'keys',
   'poisonAfter',
+  'encrypt',
+  'secrets',
   'limits',
   'sizes',
   'policy',
@@ -253,16 +284,6 @@ async function openPostgres(connection: string, commit: 'power' | 'process', clo
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
   })
   return postgres.postgresStore({ connection, commit, clock })
-}
-
-/** The host's secret, checked against the store it belongs to: with another one, keys handed out before would be dead. */
-async function secretOf(store: Store, given: Uint8Array | string | undefined): Promise<Uint8Array> {
-  const secret = given === undefined ? await store.secret() : Buffer.from(given)
-  if (!secret) throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own: give keys: { secret }.`)
-  if (secret.length < 32) throw new PawlError('config_invalid', `keys.secret has ${secret.length} bytes; give at least 32.`)
-  const fingerprint = createHash('sha256').update('pawl secret v1').update(secret).digest('base64url')
-  if ((await store.setting('secret_fingerprint', fingerprint)) !== fingerprint) throw new PawlError('keys_mismatch')
-  return secret
 }
 
 let lastTime = 0

@@ -54,7 +54,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Model parts: \`{type:'text',text}\` or an attachment; a string is its text; other values are compact JSON in insertion order; attachments keep their place and split the text around them; neighbouring text merges; empty text makes no part. Failures read \`[Tool execution failed]\`, then a newline and the message if there is one; cancelled \`[Tool execution cancelled]\` and unknown \`[Tool outcome unknown]\` likewise; attachments in \`raw\` follow. With attachments read as null, JSON shown to a model is always valid JSON.`,
   },
   'VAL-4': {
-    state: { missing: 'an encrypted field of the record for operators' },
+    state: 'built',
     says: `A tool says what went wrong with \`fail()\` (the model reads it). Anything else thrown is internal: the model, the task summary, the artifacts, the signal and the feed read only \`An internal error occurred while executing the tool\`; the cause chain goes to the operator's log and an operator-only, encrypted field of the record, each cause once, with the call id.`,
   },
   'VAL-5': {
@@ -198,7 +198,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `What a tool was asked is kept verbatim beside the parsed value; results round-trip the same on every store (\`\\u0000\` included); what has no faithful form (lone surrogates, unsafe integers) is refused at the door with a clear error.`,
   },
   'DUR-12': {
-    state: 'not yet',
+    state: 'built',
     says: `Secrets and sensitive payloads can be encrypted at rest (AES-256-GCM; hashes beside them keyed), and secret values of 8 characters or more are redacted from everything projected, shown or logged, never from the value handed to code.`,
   },
   'DUR-13': {

@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../src/kernel/time.ts'
+import { hostSecret } from '../src/secret/host-keys.ts'
 import { memoryStore } from '../src/store/memory.ts'
+import { Seal } from '../src/secret/seal.ts'
+import { sealed } from '../src/store/sealed.ts'
 import { sqliteStore } from '../src/store/sqlite/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
 import { reasonToSkip, storeCases, type StoreTraits, titleOf } from '../src/testing/store-cases/store-cases.ts'
@@ -30,15 +33,31 @@ const sqlite = (commit: 'power' | 'process', writer: 'inline' | 'thread'): Harne
   },
 })
 
-const harnesses: readonly Harness[] = [
-  {
-    name: 'memory',
-    traits: { persistent: false, clock: 'given' },
-    place: (clock) => ({ handle: () => memoryStore({ clock }), remove: () => {} }),
+const secret = hostSecret(Buffer.alloc(32, 7))
+const seal = new Seal({ current: secret, first: secret, all: [secret] })
+/** The same store, sealing everything: nobody who uses it can tell. */
+const sealing = (harness: Harness): Harness => ({
+  ...harness,
+  name: `${harness.name}, sealed`,
+  place(clock) {
+    const place = harness.place(clock)
+    return { ...place, handle: () => sealed(place.handle(), { seal, all: true }) }
   },
+})
+
+const memory: Harness = {
+  name: 'memory',
+  traits: { persistent: false, clock: 'given' },
+  place: (clock) => ({ handle: () => memoryStore({ clock }), remove: () => {} }),
+}
+
+const harnesses: readonly Harness[] = [
+  memory,
   sqlite('power', 'inline'),
   sqlite('power', 'thread'),
   sqlite('process', 'inline'),
+  sealing(memory),
+  sealing(sqlite('power', 'inline')),
 ]
 
 test('the cases have names of their own, and every topic has some', () => {

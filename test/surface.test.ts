@@ -100,6 +100,7 @@ test('the codes of errors', () => {
       "attempt_over",
       "lease_lost",
       "keys_mismatch",
+      "sealed_payload_broken",
       "store_unavailable",
       "store_newer",
       "store_not_pawl",

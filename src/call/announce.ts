@@ -8,6 +8,7 @@ import { failure } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, type Json } from '../kernel/value.ts'
+import { type HostKeys, secretOf } from '../secret/host-keys.ts'
 import type { Logger } from '../tool/context.ts'
 import { waitKey } from '../wait/key.ts'
 import { notStarted } from './attempt.ts'
@@ -34,7 +35,7 @@ export type Announce = (announcement: Announcement) => void | Promise<void>
 
 interface AnnounceHost {
   readonly announce: Announce
-  readonly secret: Uint8Array
+  readonly keys: HostKeys
   readonly wait: (id: string) => Soon<WaitRecord | undefined>
   readonly call: (uid: string) => Soon<CallRecord | undefined>
   readonly clock: Clock
@@ -55,7 +56,7 @@ export const announcing =
       const wait = await host.wait(id)
       const call = wait && (await host.call(wait.call))
       if (!wait || !call || (wait.resolution !== null && invocation.attempt > 0)) return { settle: givenUp }
-      const announcement = announcementOf(wait, call, host.secret)
+      const announcement = announcementOf(wait, call, host.keys)
       try {
         await invocation.begin({ durable: false, places: [] }, () => delivered(announcement, invocation, host))
         return { settle: { status: 'success', value: null } }
@@ -71,11 +72,11 @@ export const announcing =
 
 const givenUp = failure({ class: 'external', code: 'announce_failed', message: 'It was not taken before the wait had its answer' })
 
-function announcementOf(wait: WaitRecord, call: CallRecord, secret: Uint8Array): Announcement {
+function announcementOf(wait: WaitRecord, call: CallRecord, keys: HostKeys): Announcement {
   const { tenant, session } = call.position
   const { type, payload } = waitTermsOf(wait).announce as { type: string; payload: string }
-  const { callId = call.position.id } = call.options === null ? {} : (JSON.parse(call.options) as CallOptions)
-  const key = waitKey(secret, { tenant, call: call.uid, name: wait.name, salt: wait.salt })
+  const { callId = call.position.id, secret } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const key = waitKey(secretOf(keys, secret), { tenant, call: call.uid, name: wait.name, salt: wait.salt })
   const about = { wait: wait.name, deadline: wait.deadline, call: call.uid, callId, session, tenant }
   return { id: wait.id, type, payload: decode(payload), key, ...about }
 }

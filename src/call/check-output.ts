@@ -7,6 +7,7 @@ import type { Soon } from '../kernel/soon.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { Checked } from '../tool/schema.ts'
 import { ask, type Asking, Unanswered } from './asked.ts'
+import { keepTrouble } from './trouble.ts'
 
 export function checkOutput(asking: Asking, given: ToSettle): Soon<ToSettle> {
   const { output } = asking.tool
@@ -29,5 +30,6 @@ export function checkOutput(asking: Asking, given: ToSettle): Soon<ToSettle> {
 
 function mismatch({ invocation, tool, host }: Asking, what: string, more: object): ToSettle {
   host.logger.error(what, { tool: tool.name, callId: invocation.callId, ...more })
+  keepTrouble(what, 'error' in more ? more.error : more, invocation, host)
   return { settle: failure({ class: 'internal', code: 'invalid_output', message: internalErrorMessage }) }
 }

@@ -5,6 +5,7 @@ import type { Invocation } from '../engine/engine.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 import { Context } from './context.ts'
 import { sizesOf } from '../kernel/sizes.ts'
+import { Redactor } from '../secret/redact.ts'
 import type { CallHost } from './host.ts'
 
 const some = tool({ name: 'some', description: 'Some', input: { type: 'object' }, execute: () => 1 })
@@ -25,6 +26,7 @@ function context() {
   const host = {
     clock,
     sizes: sizesOf(),
+    redact: new Redactor([]),
     logger: { warn: (message: string) => void warned.push(message) },
     live: (_: unknown, type: string, body: unknown) => void told.push({ type, body }),
   } as unknown as CallHost

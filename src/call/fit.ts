@@ -173,7 +173,8 @@ function textOf(outcome: Outcome, parts: readonly ModelPart[]): string {
 
 const wholeText = (outcome: Outcome): string => textOf(outcome, project(outcome))
 
-function clean(outcome: Outcome): Outcome {
+/** Without terminal codes and redraws. */
+export function clean(outcome: Outcome): Outcome {
   switch (outcome.status) {
     case 'success':
       return { ...outcome, value: cleanValue(outcome.value) }

@@ -2,6 +2,7 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
+import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Policy } from '../policy/rules.ts'
@@ -20,6 +21,7 @@ export interface CallHost {
   away(): readonly string[]
   readonly clock: Clock
   readonly logger: Logger
+  readonly redact: Redactor
   readonly alarms: Alarms
   readonly queue: Queue
   readonly hooks: readonly Hook[]

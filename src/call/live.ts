@@ -2,6 +2,7 @@
 // and output, gathered and bounded.
 
 import type { Invocation } from '../engine/engine.ts'
+import type { RedactedStream } from '../secret/redact.ts'
 import type { Progress } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
 
@@ -20,6 +21,8 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   let characters = 0
   let callOff: (() => void) | null = null
   let over = false
+  /** By stream: a secret may come in two pieces. */
+  const streams = new Map<string, RedactedStream>()
   const most = host.sizes.event
 
   const tell = (): void => {
@@ -37,10 +40,20 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
       if (!over && (progress || output.length > 0)) soon()
     })
   }
+  /** Cut after secrets were taken out: half of one would not be known again. */
+  const add = (text: string, stream: string): void => {
+    if (characters > most || text === '') return
+    const room = most - characters
+    const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
+    characters += text.length
+    const last = output.at(-1)
+    if (last?.stream === stream) last.text += shown
+    else output.push({ stream, text: shown })
+  }
   return {
     progress(next) {
       try {
-        const shown = { ...next } // as it is now: the body may go on to use the object
+        const shown = host.redact.deep({ ...next }) // as it is now: the body may go on to use the object
         const { label } = shown
         progress = typeof label === 'string' && label.length > most ? { ...shown, label: label.slice(0, most).toWellFormed() } : shown
       } catch (error) {
@@ -48,19 +61,17 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
       }
       soon()
     },
-    output(text, stream) {
-      if (over || characters > most || text === '') return
-      const room = most - characters
-      const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
-      characters += text.length
-      const last = output.at(-1)
-      if (last?.stream === stream) last.text += shown
-      else output.push({ stream, text: shown })
+    output(given, stream) {
+      if (over || characters > most || given === '') return
+      let redacted = streams.get(stream)
+      if (!redacted) streams.set(stream, (redacted = host.redact.stream()))
+      add(redacted.push(given), stream)
       soon()
     },
     end() {
       over = true
       callOff?.()
+      for (const [stream, redacted] of streams) add(redacted.end(), stream)
       tell()
     },
   }

@@ -1,13 +1,13 @@
 // What a thrown thing means. fail() and an uncaught wait say it themselves; a step whose fate is unknown makes the call unknown;
-// everything else is internal: the operator's log gets the causes, everyone else one fixed sentence (VAL-4).
+// everything else is internal: operators get the causes (trouble.ts), everyone else one fixed sentence (VAL-4).
 
-import { inspect } from 'node:util'
 import type { Invocation } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
 import { encode } from '../kernel/value.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
+import { keepTrouble } from './trouble.ts'
 
 export function settleThrown(error: unknown, invocation: Invocation, host: CallHost): Outcome {
   // Losing the store, the lease or the runtime is no outcome of the tool, whatever the body made of it: the engine deals with it.
@@ -26,7 +26,7 @@ export function settleThrown(error: unknown, invocation: Invocation, host: CallH
   } catch {
     // An object that throws when it is asked what it is.
   }
-  host.logger.error('A tool threw', { ...about, causes: causes(error) })
+  host.logger.error('A tool threw', { ...about, causes: keepTrouble('A tool threw', error, invocation, host) })
   return failure({ class: 'internal', code, message: internalErrorMessage })
 }
 
@@ -46,32 +46,4 @@ function unknownStep(error: PawlError): Outcome {
   const { step, startedAt } = error.details as { step: string; startedAt: number }
   const message = `The worker stopped during step '${step}', which must not run twice, so it is not known whether it took effect. Check before asking for it again.`
   return { status: 'unknown', unknown: { message, startedAt, evidence: { step } } }
-}
-
-/** The chain of causes for the operator, each once. */
-function causes(error: unknown): string[] {
-  const seen = new Set<unknown>()
-  const texts: string[] = []
-  for (let cause = error; cause !== undefined && !seen.has(cause) && texts.length < 16; cause = causeOf(cause)) {
-    seen.add(cause)
-    texts.push(textOf(cause))
-  }
-  return texts
-}
-
-function causeOf(thrown: unknown): unknown {
-  try {
-    return (thrown as Error | null)?.cause
-  } catch {
-    return undefined
-  }
-}
-
-/** What was thrown may be anything, an object that throws when looked at included. */
-function textOf(thrown: unknown): string {
-  try {
-    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : inspect(thrown, { depth: 2 })
-  } catch {
-    return 'something that cannot be shown'
-  }
 }

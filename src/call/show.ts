@@ -5,6 +5,7 @@
 // read_output, which would lead around the hook to what it took out.
 
 import type { Outcome } from '../kernel/outcome.ts'
+import type { Redactor } from '../secret/redact.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, encode, isAttachment } from '../kernel/value.ts'
@@ -12,6 +13,7 @@ import type { Logger } from '../tool/context.ts'
 import { fit, type OutputBudget } from './fit.ts'
 import type { Hook, HookFacts } from './hook.ts'
 import { merged, type ModelPart } from './project.ts'
+import { withoutSecrets } from './redact-outcome.ts'
 import { scope } from './scope.ts'
 
 export interface ShowHost {
@@ -19,6 +21,7 @@ export interface ShowHost {
   readonly budget: OutputBudget
   readonly clock: Clock
   readonly logger: Logger
+  readonly redact: Redactor
 }
 
 type Parts = readonly ModelPart[]
@@ -43,19 +46,28 @@ const unbounded: OutputBudget = { bytes: Number.MAX_SAFE_INTEGER, lines: Number.
 export function showing(host: ShowHost): Show {
   const { budget } = host
   const hooks = host.hooks.filter((hook) => hook.project).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const byDefault = ({ outcome, text }: ToShow, call: string, byModel: boolean): Parts =>
+  const fitted = ({ outcome, text }: ToShow, call: string, byModel: boolean): Parts =>
     fit(outcome, budget, call === '' ? null : call, text, byModel).parts
+  // Before it is cut: half a secret is not known again.
+  const redacted = (given: ToShow, call: string, byModel: boolean): Parts => fitted(shownOf(given, host.redact), call, byModel)
+  const byDefault = host.redact.active ? redacted : fitted
   if (hooks.length === 0) return byDefault
   return (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
 
   async function hooked(given: ToShow, call: string, byModel: boolean, about: HookFacts): Promise<Parts> {
     const { outcome } = given
-    const whole = fit(outcome, unbounded, null).parts
+    const { outcome: shown } = host.redact.active ? shownOf(given, host.redact) : given
+    const whole = fit(shown, unbounded, null).parts
     let parts = whole
     // By name, each on what the one before it made. One that fails changes nothing: what the others took out stays out.
     for (const hook of hooks) parts = (await changed(hook, { about, call, outcome, parts }, host)) ?? parts
-    return parts === whole ? byDefault(given, call, byModel) : within(parts, outcome, budget)
+    return parts === whole ? byDefault(given, call, byModel) : within(host.redact.active ? host.redact.deep(parts) : parts, outcome, budget)
   }
+}
+
+function shownOf(given: ToShow, redact: Redactor): ToShow {
+  const outcome = withoutSecrets(given.outcome, given.text, redact)
+  return outcome === given.outcome ? given : { outcome }
 }
 
 interface Shown {

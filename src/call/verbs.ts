@@ -1,8 +1,9 @@
 // What a body can do with its ctx. The rules of steps are kept here (a blank id, an id used twice, nothing recorded inside a step),
 // and values are turned into their recorded form and back, so the first run sees what a replay will see.
 
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import type { Invocation, Wait } from '../engine/engine.ts'
+import { isSealedUid, sealedUid } from '../journal/sealed.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName, longestName } from '../kernel/id.ts'
@@ -227,6 +228,14 @@ function callLogger(logger: Logger, about: Record<string, unknown>): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
+/** Content-addressed: the same bytes of a tenant are one attachment, on a replay too. Sealed ones tell nobody what they hold: one per call. */
+function attachmentId(invocation: Invocation, mediaType: string, bytes: Uint8Array): string {
+  const sealed = isSealedUid(invocation.request.uid)
+  const hash = sealed ? createHmac('sha256', invocation.derive('attachments')) : createHash('sha256')
+  const id = `att_${hash.update(mediaType).update('\0').update(bytes).digest('base64url')}`
+  return sealed ? sealedUid(id) : id
+}
+
 function attachmentsOf(invocation: Invocation, leaf: (what: string) => void, sizes: Sizes): Attachments {
   const { tenant } = invocation.request.position
   return {
@@ -247,8 +256,7 @@ function attachmentsOf(invocation: Invocation, leaf: (what: string) => void, siz
         throw new PawlError('attachment_too_large', `It has ${size} bytes; at most ${sizes.attachment} are kept.`)
       }
       const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
-      // Content-addressed: the same bytes of a tenant are one attachment, on a replay too.
-      const id = `att_${createHash('sha256').update(mediaType).update('\0').update(bytes).digest('base64url')}`
+      const id = attachmentId(invocation, mediaType, bytes)
       invocation.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
       return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
     },

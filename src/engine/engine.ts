@@ -139,6 +139,8 @@ export interface Invocation {
   delayed(): Soon<void>
   /** Keeps what an attempt that was given up returned in the end. */
   late(attempt: number, end: StepEnd): Promise<void>
+  /** Keeps what went wrong inside, for operators alone: on record with what is written next, the outcome at the latest (VAL-4). */
+  trouble(text: string): void
   /** Bytes that every execution of this invocation gets again, and nobody can guess: HMAC of the host's secret. */
   derive(purpose: string): Uint8Array
   /** Keeps bytes; durable no later than the next thing recorded. */
@@ -164,6 +166,8 @@ export interface Asked {
   readonly hash: string
   readonly options: CallOptions | null
   readonly line: string | null
+  /** Its payloads are sealed at rest (DUR-12). */
+  readonly sealed?: boolean
 }
 
 export interface Settled {

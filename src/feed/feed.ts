@@ -2,8 +2,10 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import type { Redactor } from '../secret/redact.ts'
 import { decode } from '../kernel/value.ts'
 import type { EventRecord } from '../journal/event.ts'
+import { isUnreadable } from '../secret/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
 /** An event as readers get it: with its cursor, and the outcome of a call that settled. */
@@ -41,13 +43,15 @@ const mostLive = 256
 
 export class Feed {
   readonly #store: Store
+  readonly #redact: Redactor
   readonly #stopListening: () => void
   readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
   #wakes = new Set<() => void>()
   #closed = false
 
-  constructor(store: Store) {
+  constructor(store: Store, redact: Redactor) {
     this.#store = store
+    this.#redact = redact
     this.#stopListening = store.onHint(() => this.#wake())
   }
 
@@ -126,9 +130,21 @@ export class Feed {
 
   async #shown(event: EventRecord): Promise<FeedEvent> {
     const cursor = `p${event.position}`
-    if (event.type !== 'call.settled') return { ...event, cursor }
-    const call = await this.#store.call(event.call)
-    return { ...event, cursor, ...(call?.outcome ? { outcome: decode(call.outcome) as unknown as Outcome } : {}) }
+    if (event.type !== 'call.settled') return { ...event, body: this.#redact.deep(event.body), cursor } as FeedEvent
+    const text = await this.#outcomeOf(event.call)
+    if (!text) return { ...event, cursor }
+    const outcome = decode(text) as unknown as Outcome
+    return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }
+  }
+
+  /** None where it cannot be opened: the feed goes on, and whoever asks for the call hears why. */
+  async #outcomeOf(call: string): Promise<string | null> {
+    try {
+      return (await this.#store.call(call))?.outcome ?? null
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      return null
+    }
   }
 }
 

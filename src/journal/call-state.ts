@@ -77,6 +77,8 @@ export interface CallOptions {
   readonly internal?: boolean
   /** The calls between the outermost and this one. */
   readonly above?: readonly string[]
+  /** The id of the host's secret it began under, where that is not the one the store was made with. */
+  readonly secret?: string
 }
 
 /** What moves. Written whole by whoever holds the fence. */

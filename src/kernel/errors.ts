@@ -187,7 +187,13 @@ export const errorTable = {
     http: 500,
     retry: false,
     says: 'The key material is not the one this store was made with.',
-    next: 'Start with the keys the store was made with; keys handed out before would not be recognised.',
+    next: 'Start with the secret the store was made with, or give it under keys.previous; keys handed out before would not be recognised.',
+  },
+  sealed_payload_broken: {
+    http: 500,
+    retry: false,
+    says: 'Something sealed on record cannot be opened.',
+    next: 'The row was changed outside Pawl: restore it from a backup. Nothing was made of it, and other calls are not affected.',
   },
   store_unavailable: {
     http: 503,

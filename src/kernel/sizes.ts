@@ -19,6 +19,7 @@ export const sizeTable = {
   step: { most: 8 * MiB, unit: 'bytes', says: 'The input or value of a step. Over it the step fails with step_too_large.' },
   event: { most: 256 * KiB, unit: 'characters', says: 'What an attempt streams to watchers, a label, a reason. Over it the text is cut.' },
   attachment: { most: 64 * MiB, unit: 'bytes', says: 'One attachment. Over it ctx.attachments.create throws attachment_too_large.' },
+  trouble: { most: 64 * KiB, unit: 'bytes', says: 'What went wrong inside a call, kept for operators. Over it the causes are cut.' },
   batch: { most: 10_000, unit: 'calls', says: 'The calls of one batch. Over it run throws batch_too_long and records nothing.' },
   journal: { most: 10_000, unit: 'entries', says: 'Steps, sleeps, waits and instants of an attempt. Over it ctx throws journal_full.' },
 } as const satisfies Record<string, SizeRow>

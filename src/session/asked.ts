@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto'
 import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
+import { contentText } from '../engine/content.ts'
 import type { Asked } from '../engine/engine.ts'
 import type { CallOptions, CallPosition } from '../journal/call-state.ts'
 import { canonical } from '../kernel/canonical.ts'
@@ -9,6 +10,7 @@ import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import type { Json } from '../kernel/value.ts'
+import type { Seal } from '../secret/seal.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Entry } from '../tool/toolset.ts'
 import { type CallAsk, clockValues, keyBatch } from './ask.ts'
@@ -34,6 +36,7 @@ export function askedOf(
   place: Place,
   at: { occurrence: number; byHost: boolean | undefined } & Around,
   limits: ArgumentLimits,
+  seal: Seal | null,
 ): Asked {
   const read = readArguments(call.input, limits)
   const { idempotencyKey: key } = call
@@ -43,16 +46,17 @@ export function askedOf(
       : { tenant: place.tenant, session: place.session, batch: keyBatch, id: key, occurrence: 0 }
   const tool = entry?.keys[0] ?? call.name
   const input = read.ok ? read.wire : 'null'
-  const content = read.ok ? contentOf(read) : JSON.stringify(read.raw)
+  const content = contentText(call.name, read.ok ? contentOf(read) : JSON.stringify(read.raw))
   return {
     position,
     principal: place.principal,
     tool,
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
-    hash: hash('sha256', `[${JSON.stringify(call.name)},${content}]`, 'base64url'),
+    hash: seal ? seal.hash(content) : hash('sha256', content, 'base64url'),
     options: optionsOf(call, tool, read, at, at.byHost === true && entry?.internal === true, limits.bytes),
     line: at.line,
+    sealed: seal !== null,
   }
 }
 

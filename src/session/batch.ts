@@ -10,6 +10,7 @@ import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'
 import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
+import { isSealedUid } from '../journal/sealed.ts'
 import { noTimes } from '../journal/times.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { frame, type Ids } from '../kernel/id.ts'
@@ -17,6 +18,7 @@ import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { decode } from '../kernel/value.ts'
+import type { Seal } from '../secret/seal.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
@@ -25,6 +27,20 @@ import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { Standing } from './standing.ts'
 
 const none: readonly never[] = []
+
+interface BatchesHost {
+  readonly engine: () => Engine
+  readonly queue: Queue
+  readonly standing: Standing
+  readonly show: Show
+  readonly sizes: Sizes
+  readonly ids: Ids
+  readonly mayAbort: boolean
+  /** What seals a call at rest; null if nothing does. */
+  sealFor(sensitive: boolean): Seal | null
+  /** The same outcome, its words without secrets (DUR-12). */
+  words(outcome: Outcome): Outcome
+}
 
 export class Batches {
   readonly #engine: () => Engine
@@ -35,6 +51,8 @@ export class Batches {
   readonly #reading: ArgumentLimits
   readonly #mayAbort: boolean
   readonly #ids: Ids
+  readonly #sealFor: BatchesHost['sealFor']
+  readonly #words: BatchesHost['words']
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -42,7 +60,7 @@ export class Batches {
   /** Runs whose calls are being started right now. */
   readonly #beginning = new Set<{ readonly place: Place; readonly batch: Batch }>()
 
-  constructor(host: { engine: () => Engine; queue: Queue; standing: Standing; show: Show; sizes: Sizes; ids: Ids; mayAbort: boolean }) {
+  constructor(host: BatchesHost) {
     this.#engine = host.engine
     this.#queue = host.queue
     this.#standing = host.standing
@@ -51,6 +69,8 @@ export class Batches {
     this.#reading = { ...argumentLimits, bytes: host.sizes.arguments }
     this.#mayAbort = host.mayAbort
     this.#ids = host.ids
+    this.#sealFor = host.sealFor
+    this.#words = host.words
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -69,13 +89,10 @@ export class Batches {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
       const { batch, root, above, byHost } = how
-      return askedOf(
-        call,
-        entries[order],
-        place,
-        { batch, occurrence, order, root, above, byHost, line: line?.name ?? null },
-        this.#reading,
-      )
+      const entry = entries[order]
+      const seal = this.#sealFor(how.sealed === true || entry?.sensitive === true)
+      const at = { batch, occurrence, order, root, above, byHost, line: line?.name ?? null }
+      return askedOf(call, entry, place, at, this.#reading, seal)
     })
     const strict = how.onFailure === 'stop'
     const turns = line ? asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict)) : none
@@ -123,6 +140,8 @@ export class Batches {
           onFailure: 'continue',
           signal: stop.signal,
           root: root ?? uid,
+          // What a body does with what it was given may hold what it was given.
+          sealed: isSealedUid(uid),
           ...(root === undefined ? {} : { above: [...above, uid] }),
           ...(family ? { family } : {}),
         }).outcomes
@@ -275,7 +294,9 @@ export class Batches {
     // What a nested call returns is read by a body, not by a model.
     const parts = this.#show(ended, uid, batch.reads, batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null)
     const told = (read: readonly ModelPart[]): CallOutcome => {
-      const { outcome, attempts, times } = ended
+      const { attempts, times } = ended
+      // A body gets what its calls gave; a program is told what a person may read.
+      const outcome = batch.how.root === undefined ? this.#words(ended.outcome) : ended.outcome
       const { queuedMs, runningMs, waitingMs } = times
       const shown = { ...outcome, callId: call.id, name: call.name, attempts, queuedMs, runningMs, waitingMs, parts: read }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }

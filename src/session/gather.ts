@@ -17,6 +17,8 @@ export interface How {
   readonly root?: string
   readonly above?: readonly string[]
   readonly family?: Family
+  /** Made by a call whose payloads are sealed. */
+  readonly sealed?: boolean
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
 }

@@ -2,9 +2,11 @@
 // read, and what belongs to others looks the same as what does not exist.
 
 import { type OutputBudget, readablePage, readOutput } from '../call/fit.ts'
+import { withoutSecrets } from '../call/redact-outcome.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import type { Redactor } from '../secret/redact.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, isAttachment } from '../kernel/value.ts'
 import type { Store } from '../store/store.ts'
@@ -23,8 +25,10 @@ export class Records {
   readonly #store: Store
   readonly #budget: OutputBudget
   readonly #clock: Clock
+  readonly #redact: Redactor
 
-  constructor(store: Store, budget: OutputBudget, clock: Clock) {
+  constructor(store: Store, budget: OutputBudget, clock: Clock, redact: Redactor) {
+    this.#redact = redact
     this.#store = store
     this.#clock = clock
     this.#budget = budget
@@ -50,7 +54,9 @@ export class Records {
         const call = await reading(() => this.#store.call(handle))
         const mine = call && call.position.tenant === of.tenant && call.position.session === of.session
         if (!mine || call.outcome === null) throw new PawlError('output_unknown')
-        const outcome = decode(call.outcome) as unknown as Outcome
+        const recorded = decode(call.outcome) as unknown as Outcome
+        // What the model was shown is counted in the text without secrets, and so is this.
+        const outcome = this.#redact.active ? withoutSecrets(recorded, call.outcome, this.#redact) : recorded
         if (limit === undefined) return readablePage(outcome, offset, this.#budget)
         return readOutput(outcome, { limit, ...(offset === undefined ? {} : { offset }) })
       },

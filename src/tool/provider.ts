@@ -11,6 +11,8 @@ export interface Manifest {
   readonly title?: string
   readonly description: string
   readonly hints?: Hints
+  /** See ToolDefinition; said here, it holds before the contract is fetched. */
+  readonly sensitive?: boolean
 }
 
 export interface Provider {
@@ -56,7 +58,7 @@ export function readManifests(listed: unknown): { manifests: readonly Manifest[]
 /** A copy, each field read once: what a getter answers the second time does not matter. */
 function readManifest(value: unknown): Manifest {
   if (typeof value !== 'object' || value === null) throw new TypeError('it is not an object')
-  const { name, id, title, description, hints } = value as Record<keyof Manifest, unknown>
+  const { name, id, title, description, hints, sensitive } = value as Record<keyof Manifest, unknown>
   if (typeof name !== 'string' || !nameShape.test(name)) throw new TypeError(`the name ${quoted(name)} is not 1 to 64 of A-Z a-z 0-9 _ -`)
   // Harmless here, but other people's code makes objects of what it is told.
   if (name in Object.prototype) throw new TypeError(`'${name}' is a word of the language`)
@@ -71,6 +73,7 @@ function readManifest(value: unknown): Manifest {
     ...(typeof title === 'string' ? { title } : {}),
     description,
     hints: { readOnly },
+    ...(sensitive === true ? { sensitive } : {}),
   }
 }
 

@@ -132,7 +132,7 @@ export class Source {
     this.#told = said
   }
 
-  #entryOf({ name, id = name, title, description, hints }: Manifest): Entry {
+  #entryOf({ name, id = name, title, description, hints, sensitive = false }: Manifest): Entry {
     let contract: Tool | undefined
     let loading: Promise<Tool> | undefined
     const load = (): Promise<Tool> => {
@@ -157,6 +157,9 @@ export class Source {
       id,
       keys,
       internal: false,
+      get sensitive() {
+        return sensitive || (contract?.sensitive ?? false)
+      },
       get kind() {
         return contract?.concurrency.kind ?? guess
       },

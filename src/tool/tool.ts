@@ -78,6 +78,8 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly upgrade?: (recorded: { args: Json; version: string | undefined }) => unknown
   /** Can be run by the host and by other tools, never by a model. */
   readonly internal?: boolean
+  /** Its payloads are sealed at rest, and those of calls it makes. */
+  readonly sensitive?: boolean
   /** Mends argument text that is not JSON, once. */
   readonly repair?: (raw: string) => unknown
   /** Runs once before the body; what it says is recorded and not asked again. */
@@ -106,6 +108,7 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly version: string | undefined
   readonly upgrade: ((recorded: { args: Json; version: string | undefined }) => unknown) | undefined
   readonly internal: boolean
+  readonly sensitive: boolean
   readonly repair: ((raw: string) => unknown) | undefined
   readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
@@ -143,6 +146,7 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'version',
   'upgrade',
   'internal',
+  'sensitive',
   'repair',
   'prepare',
   'reconcile',
@@ -168,6 +172,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
     wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
   if (onCrash === 'rerun' && definition.reconcile) wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
+  if (definition.sensitive !== undefined && typeof definition.sensitive !== 'boolean') wrong('sensitive is not true or false')
   const hints = hintsOf(definition.hints, wrong)
   const input = compileSchema(definition.input, `Tool '${name}', input`)
   const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)
@@ -193,6 +198,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     version,
     upgrade: definition.upgrade,
     internal: definition.internal ?? false,
+    sensitive: definition.sensitive ?? false,
     repair: definition.repair,
     prepare: definition.prepare,
     reconcile: definition.reconcile,

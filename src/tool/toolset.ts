@@ -18,6 +18,8 @@ export interface Entry {
    */
   readonly keys: readonly [string, ...string[]]
   readonly internal: boolean
+  /** Its payloads are sealed at rest. */
+  readonly sensitive: boolean
   /** Its place in the order of a batch, as far as it is known before the contract is here. */
   readonly kind: Concurrency['kind']
   /** The contract, if it is here. */
@@ -57,7 +59,7 @@ export function layerOf(tools: readonly Tool[], where = ''): readonly Entry[] {
   const used = new Map<string, Tool>()
   return tools.map((tool) => {
     if (!isTool(tool)) throw new PawlError('tool_invalid', 'A toolset takes what tool() gives.')
-    const { name, id, internal, concurrency } = tool
+    const { name, id, internal, sensitive, concurrency } = tool
     const other = used.get(name) ?? used.get(id)
     if (other?.name === name) throw new PawlError('tool_duplicate', `The name is '${name}'.`)
     if (other)
@@ -67,7 +69,7 @@ export function layerOf(tools: readonly Tool[], where = ''): readonly Entry[] {
       )
     used.set(name, tool).set(id, tool)
     const keys = id === name ? ([`${id}${at}`] as const) : ([`${id}${at}`, `${name}${at}`] as const)
-    return { name, id, keys, internal, kind: concurrency.kind, tool }
+    return { name, id, keys, internal, sensitive, kind: concurrency.kind, tool }
   })
 }
 

@@ -38,6 +38,8 @@ export const hashKey = (key: string): string => createHash('sha256').update(key)
 
 /** In constant time. What a store found by a hash is compared once more: an index may be case-blind, and is not careful about time. */
 export const sameHash = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+/** Keys belong to whoever is to answer: taken out of what is logged or told (WAIT-3). */
+export const withoutKeys = (text: string): string => (text.includes(prefix) ? text.replace(/pawl_[A-Za-z0-9_-]{43}/g, '[wait key]') : text)
 
 /** Whether a text could be a key at all; what is not one need not be looked up. */
 export const looksLikeKey = (text: unknown): text is string => typeof text === 'string' && shape.test(text)

@@ -1,5 +1,6 @@
 // CALL-8: project hooks change what the model reads of an outcome, and nothing else.
 
+import { Redactor } from '../../src/secret/redact.ts'
 import { fail, type Hook, type ModelPart, readOutputTool, type Tool, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
@@ -221,7 +222,12 @@ onEachStore('project hooks', (bench) => {
 
 describe('the cost of project hooks', () => {
   const facts = { tenant: 't', session: 's', principal: null, callId: 'a', tool: 'x', input: null }
-  const host = { budget: defaultBudget, clock: manualClock(), logger: { debug() {}, info() {}, warn() {}, error() {} } }
+  const host = {
+    budget: defaultBudget,
+    clock: manualClock(),
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+    redact: new Redactor([]),
+  }
 
   test('CALL-8: without one, what the model reads is there at once, without a promise and without asking for facts', () => {
     const given = { outcome: { status: 'success', value: 'x' } } as const

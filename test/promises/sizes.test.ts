@@ -21,6 +21,7 @@ describe('the table', () => {
       step: 8_388_608,
       event: 262_144,
       attachment: 67_108_864,
+      trouble: 65_536,
       batch: 10_000,
       journal: 10_000,
     })

@@ -1,5 +1,6 @@
 // What the parts of the local engine share.
 
+import type { HostKeys } from '../../secret/host-keys.ts'
 import type { Ids } from '../../kernel/id.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Store } from '../../store/store.ts'
@@ -13,7 +14,7 @@ export interface Host {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly secret: Uint8Array
+  readonly keys: HostKeys
   readonly logger: Logger
   readonly lease: Lease
   readonly timers: Timers

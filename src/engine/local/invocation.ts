@@ -15,9 +15,9 @@ import {
   interruptionOf,
   type Resolution,
   type StepRecord,
-  type WaitRecord,
 } from '../../journal/call-state.ts'
 import type { AttachmentRecord, Guard } from '../../store/store.ts'
+import { secretOf } from '../../secret/host-keys.ts'
 import { derived } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
@@ -27,20 +27,11 @@ import { atRisk, forgiven } from './deaths.ts'
 import { type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Known } from './known.ts'
+import type { Read } from './recorded.ts'
 import { Waiting } from './waiting.ts'
 import { CallWaits } from './waits.ts'
 
 const noOptions: CallOptions = {}
-
-/** What is on record of a call that is taken up again; its options, where they are at hand. */
-interface Read {
-  readonly options?: CallOptions | null
-  readonly steps?: readonly StepRecord[]
-  readonly waits?: readonly WaitRecord[]
-  readonly landed?: Resolution | null
-  /** The lapse of the lease at which it was claimed. */
-  readonly lapses?: number
-}
 
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
@@ -253,8 +244,12 @@ export class LocalInvocation implements Invocation {
     await this.held.late(this.#step(`late:${attempt}`, state, value, this.retries + 1), attempt)
   }
 
+  trouble(text: string): void {
+    this.held.progress = { ...this.held.progress, trouble: text }
+  }
+
   derive(purpose: string): Uint8Array {
-    return derived(this.#host.secret, this.request.position, purpose)
+    return derived(secretOf(this.#host.keys, this.options.secret), this.request.position, purpose)
   }
 
   attach(attachment: AttachmentRecord): void {
@@ -315,7 +310,7 @@ export class LocalInvocation implements Invocation {
   }
 
   get #waits(): CallWaits {
-    this.#ownWaits ??= new CallWaits(this.#host, this.held, this.#known)
+    this.#ownWaits ??= new CallWaits(this.#host, this.held, this.#known, secretOf(this.#host.keys, this.options.secret))
     return this.#ownWaits
   }
 

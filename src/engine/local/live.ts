@@ -2,8 +2,10 @@
 
 import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
+import type { Soon } from '../../kernel/soon.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
+import { isUnreadable } from '../../secret/seal.ts'
 import type { Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 
@@ -80,6 +82,17 @@ export class Live {
   reject(why: unknown): void {
     this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
     this.#reject(why)
+  }
+}
+
+/** What a read gives; undefined, once it was told, where the row cannot be opened. */
+export async function readable<T>(read: () => Soon<T>, told: (error: unknown) => void): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!isUnreadable(error)) throw error
+    told(error)
+    return undefined
   }
 }
 

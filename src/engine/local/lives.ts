@@ -3,6 +3,7 @@
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
 import type { CallTimes } from '../../journal/times.ts'
+import type { PawlError } from '../../kernel/errors.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
@@ -57,8 +58,11 @@ export class Lives {
     live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text, times })
   }
 
-  /** Nobody is told anything but this any more. */
-  close(why: Error): void {
+  /** What is held is given back, and nobody is told anything but this any more. */
+  async close(why: PawlError): Promise<void> {
+    const held = [...this.byUid.values()].flatMap(({ invocation }) => invocation ?? [])
+    for (const invocation of held) invocation.held.end(why)
+    await Promise.allSettled(held.map((invocation) => invocation.handBack()))
     for (const live of this.byUid.values()) live.reject(why)
     this.#release()
   }

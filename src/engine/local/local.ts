@@ -2,48 +2,31 @@
 // died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
 
 import { PawlError } from '../../kernel/errors.ts'
-import type { Ids } from '../../kernel/id.ts'
 import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
-import type { Clock } from '../../kernel/time.ts'
 import { encode } from '../../kernel/value.ts'
-import type { CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import type { CallRecord, Resolution } from '../../journal/call-state.ts'
 import { noTimes, timesOf } from '../../journal/times.ts'
-import type { Hint, Store } from '../../store/store.ts'
-import type { Logger } from '../../tool/context.ts'
-import { decodeResolution } from '../../wait/resolution.ts'
+import { isUnreadable } from '../../secret/seal.ts'
+import type { Hint } from '../../store/store.ts'
 import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
-import { Answers, type JudgeValue } from './answers.ts'
+import { Answers } from './answers.ts'
 import { takeDown } from './children.ts'
 import type { Host } from './host.ts'
+import type { LocalEngineOptions } from './options.ts'
 import { LocalInvocation } from './invocation.ts'
+import { sameContent } from '../content.ts'
 import { finished, type Live } from './live.ts'
 import { Lives } from './lives.ts'
 import { Lease } from './lease.ts'
 import { newRecord } from './new-record.ts'
 import { Outside } from './outside.ts'
 import { FleetPlaces } from './places.ts'
-import { recordedForm } from './recorded.ts'
+import { journalOf, recordedForm } from './recorded.ts'
 import { submit } from './submit.ts'
 import { Sweeper } from './sweep.ts'
 import { Timers, Waiters } from './wake.ts'
 
-export interface LocalEngineOptions {
-  readonly store: Store
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly secret: Uint8Array
-  readonly logger: Logger
-  readonly leaseMs: number
-  /** The tools this worker can run at the moment, as records call them: it claims no others. */
-  readonly tools: () => readonly string[]
-  readonly drive: Drive
-  /** Whether a value may be the outcome of a parked call. */
-  readonly judge: JudgeValue
-  /** False: what its tools are called for is put on record, and run by the workers of the same store. */
-  readonly works?: boolean
-  /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
-  readonly returning?: (records: readonly CallRecord[]) => void
-}
+const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
 
 export class LocalEngine implements Engine {
   readonly #host: Host
@@ -59,7 +42,7 @@ export class LocalEngine implements Engine {
   #closed = false
 
   private constructor(options: LocalEngineOptions) {
-    const { store, clock, ids, secret, logger } = options
+    const { store, clock, ids, keys, logger } = options
     this.#drive = options.drive
     this.#lives = new Lives(clock)
     this.#works = options.works ?? true
@@ -70,7 +53,7 @@ export class LocalEngine implements Engine {
     this.#answers = answers
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
     const places = new FleetPlaces(options)
-    this.#host = { store, clock, ids, secret, logger, lease, waiters, timers, answers, places, closing: () => this.#closing }
+    this.#host = { store, clock, ids, keys, logger, lease, waiters, timers, answers, places, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,
@@ -79,7 +62,14 @@ export class LocalEngine implements Engine {
         await Promise.all(records.map((record) => this.#adopt(record, lapses)))
       },
     })
-    this.#outside = new Outside({ store, waiters, timers, lives: this.#lives.byUid, settled: (record) => void this.#watch(record) })
+    this.#outside = new Outside({
+      store,
+      waiters,
+      timers,
+      lives: this.#lives.byUid,
+      settled: (record) => void this.#watch(record),
+      broken: (live, error) => this.#unknown(live, error),
+    })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
@@ -112,9 +102,8 @@ export class LocalEngine implements Engine {
     return live instanceof Promise ? live.then((opened) => this.#joined(opened, asked)) : this.#joined(live, asked)
   }
 
-  /** As far as its last renewal knows. */
-  get workers(): number {
-    return this.#host.lease.workers
+  get lease(): Lease {
+    return this.#host.lease
   }
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
@@ -151,10 +140,7 @@ export class LocalEngine implements Engine {
     for (const { invocation } of this.#lives.byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
     await finished(this.#lives.byUid, graceMs, clock)
     this.#closed = true
-    const held = [...this.#lives.byUid.values()].flatMap((live) => (live.invocation ? [live.invocation] : []))
-    for (const invocation of held) invocation.held.end(over)
-    await Promise.allSettled(held.map((invocation) => invocation.handBack()))
-    this.#lives.close(over)
+    await this.#lives.close(over)
     lease.stop()
     await store.leave(lease.worker)
   }
@@ -181,17 +167,16 @@ export class LocalEngine implements Engine {
       return parked ? { as: 'accepted', uid, settled: live.settled(), parked } : { as: 'accepted', uid, settled: live.settled() }
     }
     return (async () => {
-      const record = await this.#host.store.callAt(live.position)
-      const { tool, input } = record ?? (live.invocation as LocalInvocation).request
-      return { as: 'conflict', recorded: { tool, input } }
+      const record = (await this.#host.store.callAt(live.position)) ?? (live.invocation as LocalInvocation).request
+      if (sameContent(record, asked)) return { as: 'accepted', uid: live.uid, settled: live.settled(), parked: live.parked }
+      return { as: 'conflict', recorded: { tool: record.tool, input: record.input } }
     })()
   }
 
   #begin(asked: Asked): Live {
-    const { ids, clock, lease } = this.#host
     // What has no tool is not left to workers: none of them would have it.
     const isOurs = this.#works || !this.#tools().includes(asked.tool)
-    const record = newRecord(asked, ids.next(), isOurs ? lease.worker : null, clock.now())
+    const [record, options] = newRecord(asked, this.#host, isOurs)
     const live = this.#lives.add(record)
     // Its body may begin at once: whoever asks for the same call in its first line must find it.
     this.#lives.stand(asked.position, live)
@@ -202,7 +187,7 @@ export class LocalEngine implements Engine {
       })
       return live
     }
-    const invocation = new LocalInvocation(this.#host, record, { options: asked.options })
+    const invocation = new LocalInvocation(this.#host, record, { options })
     invocation.insert()
     this.#run(live, invocation)
     return live
@@ -255,8 +240,7 @@ export class LocalEngine implements Engine {
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
-    const broken = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
-    this.#driven(live, invocation, { settle: broken }, second)
+    this.#driven(live, invocation, { settle: internalError }, second)
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
@@ -266,9 +250,10 @@ export class LocalEngine implements Engine {
     } else this.#unknown(live, error)
   }
 
-  /** The call may be on record as ours. It is let go of as soon as the store answers again. */
+  /** The call may be on record as ours. It is let go of as soon as the store answers again; one that cannot be opened stands still. */
   #unknown(live: Live, error: unknown): void {
-    if (!this.#closing) this.#sweeper.orphaned(live.uid)
+    if (isUnreadable(error)) this.#host.logger.error('The record of a call cannot be read', { call: live.uid, error })
+    else if (!this.#closing) this.#sweeper.orphaned(live.uid)
     live.release()
     this.#lives.forget(live)
     this.#lives.leave(live.position)
@@ -277,11 +262,12 @@ export class LocalEngine implements Engine {
 
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
   async #lost(live: Live): Promise<void> {
+    const own = live.invocation?.request
     live.release()
     const record = await this.#host.store.callAt(live.position)
     if (this.#lives.byUid.get(live.uid) !== live) return // it has been told meanwhile
     if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
-    if (record.hash !== live.hash) {
+    if (record.hash !== live.hash && !(own && sameContent(record, own))) {
       const message = `Another call with id '${live.position.id}' was recorded first`
       return this.#lives.ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
     }
@@ -319,19 +305,16 @@ export class LocalEngine implements Engine {
 
   /** Goes on with a claimed call from what is on record. */
   async #adopt(record: CallRecord, lapses: number): Promise<void> {
-    const { store } = this.#host
     const live = this.#lives.of(record)
     if (!this.#lives.at(record.position)) this.#lives.stand(record.position, live)
-    let steps: StepRecord[], waits: WaitRecord[]
     try {
-      ;[steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
+      const read = await journalOf(this.#host.store, record)
+      this.#run(live, new LocalInvocation(this.#host, record, { ...read, lapses }))
     } catch (error) {
+      if (isUnreadable(error)) return this.#unknown(live, error)
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
       this.#sweeper.orphaned(record.uid)
-      return this.#looks(Promise.reject(error))
+      this.#looks(Promise.reject(error))
     }
-    const answered = record.state === 'queued' ? waits.find((wait) => wait.id === record.wait) : undefined
-    const landed = answered?.resolution ? decodeResolution(answered.resolution) : null
-    this.#run(live, new LocalInvocation(this.#host, record, { steps, waits, landed, lapses }))
   }
 }

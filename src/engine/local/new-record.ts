@@ -1,15 +1,16 @@
-import type { CallRecord } from '../../journal/call-state.ts'
+import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
+import { sealedUid } from '../../journal/sealed.ts'
 import type { Asked } from '../engine.ts'
+import type { Host } from './host.ts'
 
-/** A call that nobody has asked for before, as it goes on record: held by who asks, or by nobody yet. */
-export function newRecord(
-  { position, principal, tool, input, hash, options, line }: Asked,
-  uid: string,
-  owner: string | null,
-  at: number,
-): CallRecord {
-  return {
-    uid,
+/** A call that nobody has asked for before, as it goes on record, held by who asks or by nobody yet; and what came with it. */
+export function newRecord(asked: Asked, host: Host, ours: boolean): readonly [CallRecord, CallOptions | null] {
+  const { ids, keys, lease, clock } = host
+  const { position, principal, tool, input, hash, line, sealed = false } = asked
+  const id = ids.next()
+  const options = keys.current === keys.first ? asked.options : { ...asked.options, secret: keys.current.id }
+  const record: CallRecord = {
+    uid: sealed ? sealedUid(id) : id,
     position,
     principal,
     tool,
@@ -17,7 +18,7 @@ export function newRecord(
     hash,
     options: options && JSON.stringify(options),
     line,
-    createdAt: at,
+    createdAt: clock.now(),
     state: 'received',
     args: null,
     terms: null,
@@ -28,7 +29,8 @@ export function newRecord(
     settledAt: null,
     deaths: 0,
     trouble: null,
-    fence: owner === null ? 0 : 1,
-    owner,
+    fence: ours ? 1 : 0,
+    owner: ours ? lease.worker : null,
   }
+  return [record, options]
 }

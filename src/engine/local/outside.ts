@@ -7,7 +7,7 @@
 import type { CallRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancelling.ts'
-import type { Live } from './live.ts'
+import { type Live, readable } from './live.ts'
 import type { Timers, Waiters } from './wake.ts'
 
 const page = 256
@@ -19,6 +19,8 @@ interface OutsideHost {
   readonly lives: ReadonlyMap<string, Live>
   /** A call that somebody here waits for was settled elsewhere. */
   settled(record: CallRecord): void
+  /** Its record cannot be opened. */
+  broken(live: Live, error: unknown): void
 }
 
 /** Somebody asked it to stop on another worker. What this one asked itself is stopped already. */
@@ -58,8 +60,11 @@ export class Outside {
     if (!live) return
     live.newsWhileHeld = live.invocation !== null
     if (live.invocation) return
-    const { store, lives, settled } = this.#host
-    const record = await store.call(live.uid)
+    const { store, lives, settled, broken } = this.#host
+    const record = await readable(
+      () => store.call(live.uid),
+      (error) => broken(live, error),
+    )
     if (record?.state === 'settled' && lives.get(live.uid) === live && !live.invocation) settled(record)
   }
 

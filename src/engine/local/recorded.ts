@@ -1,9 +1,22 @@
-// What the pipeline answered, as it goes on record.
+// What the pipeline answered, as it goes on record; and what is there of a call that is taken up again.
 
+import type { CallOptions, CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import { encode } from '../../kernel/value.ts'
+import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
+import { decodeResolution } from '../../wait/resolution.ts'
 import type { ToSettle } from '../engine.ts'
+
+/** Of a call that is taken up again; its options, where they are at hand. */
+export interface Read {
+  readonly options?: CallOptions | null
+  readonly steps?: readonly StepRecord[]
+  readonly waits?: readonly WaitRecord[]
+  readonly landed?: Resolution | null
+  /** The lapse of the lease at which it was claimed. */
+  readonly lapses?: number
+}
 
 /** What is settled must have a recorded form; a failure whose own text has none is still a failure. */
 export function recordedForm({ settle, text }: ToSettle, call: string, logger: Logger): [Outcome['status'], string] {
@@ -13,4 +26,10 @@ export function recordedForm({ settle, text }: ToSettle, call: string, logger: L
     logger.error('An outcome has no recorded form', { call, error })
     return ['failure', encode(failure({ class: 'internal', code: 'value_invalid', message: internalErrorMessage }))]
   }
+}
+
+export async function journalOf(store: Store, { uid, state, wait }: CallRecord): Promise<Read> {
+  const [steps, waits] = await Promise.all([store.steps(uid), store.waitsOf(uid)])
+  const answered = state === 'queued' ? waits.find((each) => each.id === wait) : undefined
+  return { steps, waits, landed: answered?.resolution ? decodeResolution(answered.resolution) : null }
 }

@@ -3,6 +3,7 @@
 
 import { type CallRecord, progressOf } from '../../journal/call-state.ts'
 import type { Host } from './host.ts'
+import { readable } from './live.ts'
 
 const page = 64
 
@@ -65,7 +66,11 @@ export class Sweeper {
   async #release(): Promise<void> {
     const { store, lease } = this.#host
     for (const uid of this.#orphans) {
-      const record = await store.call(uid)
+      // One that cannot be opened stays as it is; what else waits to be let go of is.
+      const record = await readable(
+        () => store.call(uid),
+        () => {},
+      )
       if (record && record.state !== 'settled' && record.owner === lease.worker && !this.#drives(uid)) {
         const guard = { kind: 'holds', call: uid, fence: record.fence } as const
         await store.commit({ guards: [guard], updateCall: { uid, progress: progressOf(record), release: true }, events: [] })

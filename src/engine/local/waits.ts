@@ -27,13 +27,16 @@ export class CallWaits {
   readonly #host: Host
   readonly #held: HeldCall
   readonly #known: Known
+  /** The one the call began under. */
+  readonly #secret: Uint8Array
   /** Ids of those whose announcement is on record. */
   readonly #announced = new Set<string>()
 
-  constructor(host: Host, held: HeldCall, known: Known) {
+  constructor(host: Host, held: HeldCall, known: Known, secret: Uint8Array) {
     this.#host = host
     this.#held = held
     this.#known = known
+    this.#secret = secret
   }
 
   async open({ name, deadlineMs, terms }: WaitSpec): Promise<Wait> {
@@ -58,7 +61,7 @@ export class CallWaits {
   /** What is still to be announced when the call comes to wait for this one. */
   announcement({ id, terms: { announce } }: Wait): Announcement | null {
     if (!announce || this.#announced.has(id)) return null
-    const { clock, ids } = this.#host
+    const { clock } = this.#host
     const { type, payload } = announce
     const { tenant } = this.#held.request.position
     const position = { tenant, session: announceSession, batch: 'announce', id, occurrence: 0 }
@@ -72,7 +75,7 @@ export class CallWaits {
       line: null,
     }
     // Nobody's: the next sweep of any worker that announces takes it.
-    const delivery = newRecord(asked, ids.next(), null, clock.now())
+    const [delivery] = newRecord(asked, this.#host, false)
     const received = eventOf({ ...position, call: delivery.uid }, 'call.received', clock.now(), { tool: announceTool })
     return {
       guard: { kind: 'absent', position },
@@ -133,7 +136,7 @@ export class CallWaits {
 
   #keyOf(name: string, salt: string): string {
     const { uid, position } = this.#held.request
-    return waitKey(this.#host.secret, { tenant: position.tenant, call: uid, name, salt })
+    return waitKey(this.#secret, { tenant: position.tenant, call: uid, name, salt })
   }
 
   #shown(record: WaitRecord): Wait {

@@ -216,6 +216,8 @@ export class RestateInvocation implements Invocation {
     return this.#record(key, () => Date.now())
   }
 
+  // For operators; the product's adapter keeps it with the outcome.
+  trouble(): void {}
   derive(purpose: string): Uint8Array {
     return derived(this.#secret, this.request.position, purpose)
   }

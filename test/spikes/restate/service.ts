@@ -1,6 +1,7 @@
 // SPIKE: the worker that the test kills. Serves the call workflow with these tools, on the port and with the ledger that the
 // environment names. The ledger is the outside world: what is in it happened, whatever Restate remembers.
 
+import { Redactor } from '../../../src/secret/redact.ts'
 import { createEndpointHandler } from '@restatedev/restate-sdk'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http2'
@@ -136,6 +137,7 @@ const tools = toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, ca
 const quiet = (): void => {}
 const host = {
   toolsOf: () => tools,
+  redact: new Redactor([]),
   away: () => [],
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },

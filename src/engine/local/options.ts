@@ -1,0 +1,28 @@
+// What the local engine is made of.
+
+import type { HostKeys } from '../../secret/host-keys.ts'
+import type { Ids } from '../../kernel/id.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { CallRecord } from '../../journal/call-state.ts'
+import type { Store } from '../../store/store.ts'
+import type { Logger } from '../../tool/context.ts'
+import type { Drive } from '../engine.ts'
+import type { JudgeValue } from './answers.ts'
+
+export interface LocalEngineOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly keys: HostKeys
+  readonly logger: Logger
+  readonly leaseMs: number
+  /** The tools this worker can run at the moment, as records call them: it claims no others. */
+  readonly tools: () => readonly string[]
+  readonly drive: Drive
+  /** Whether a value may be the outcome of a parked call. */
+  readonly judge: JudgeValue
+  /** False: what its tools are called for is put on record, and run by the workers of the same store. */
+  readonly works?: boolean
+  /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
+  readonly returning?: (records: readonly CallRecord[]) => void
+}
