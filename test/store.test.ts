@@ -51,6 +51,7 @@ test('the cases have names of their own, and every topic has some', () => {
     'hint',
     'list',
     'payload',
+    'retention',
     'wait',
   ])
 })

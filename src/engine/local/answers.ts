@@ -3,6 +3,7 @@
 import type { Clock } from '../../kernel/time.ts'
 import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
+import { attachmentsIn } from '../../journal/uses.ts'
 import type { Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey } from '../../wait/key.ts'
 import { decodeResolution, encodeResolution, kindOf } from '../../wait/resolution.ts'
@@ -51,10 +52,12 @@ export class Answers {
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const at = this.#clock.now()
     const text = encodeResolution(resolution)
+    const said = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', at, { wait: wait.id, by: kindOf(resolution) })
     const committed = await this.#store.commit({
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: text },
+      ...(said.length > 0 ? { uses: said.map((id) => ({ tenant: subject.tenant, id, call: call.uid })) } : {}),
       events: cancel ? [eventOf(subject, 'call.cancelling', at, cancel), resolved] : [resolved],
     })
     if (committed.ok) this.#waiters.deliver(wait.id, decodeResolution(text))

@@ -9,6 +9,7 @@ import { PawlError } from '../../kernel/errors.ts'
 import { type Clock, systemClock } from '../../kernel/time.ts'
 import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
+import { Keeper } from './keep.ts'
 import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, nameIn, nameOut, placeOf, stepOf, waitOf } from './rows.ts'
@@ -60,7 +61,7 @@ export async function postgresStore({
   const send = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
-      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
       values: [...plan.values, channel, self],
     })
     const { bad, raised } = done[0] as { bad: number[]; raised: number }
@@ -101,6 +102,7 @@ export async function postgresStore({
     return (await all(of, text, values))[0]
   }
 
+  const keeper = new Keeper(readers)
   let closing: Promise<void> | null = null
   return {
     kind: 'postgres',
@@ -167,6 +169,10 @@ export async function postgresStore({
         client.release(broken)
       }
     },
+    erased: (of) => keeper.erased(of),
+    unsettled: (page) => keeper.unsettled(page),
+    erase: (query) => keeper.erase(query),
+    inspect: () => keeper.inspect(),
     leave: async (worker) => {
       await readers.query('DELETE FROM workers WHERE id = $1', [nameIn(worker)])
       await readers.query('SELECT pg_notify($1, $2)', [channel, self])

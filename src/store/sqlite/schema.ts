@@ -91,6 +91,29 @@ const migrations: readonly string[] = [
   ALTER TABLE calls ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE calls ADD COLUMN trouble TEXT;
   ALTER TABLE waits ADD COLUMN terms TEXT;
+  -- Found by age to be erased, and by session to be left alone.
+  CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
+  CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';
+  CREATE TABLE uses (
+    tenant TEXT NOT NULL,
+    id     TEXT NOT NULL,
+    call   TEXT NOT NULL,
+    PRIMARY KEY (tenant, id, call)
+  ) WITHOUT ROWID;
+  CREATE INDEX uses_call ON uses (call);
+  -- What was written before uses were kept: told from what is on record.
+  INSERT INTO uses SELECT a.tenant, a.id, c.uid FROM attachments AS a JOIN calls AS c ON c.tenant = a.tenant
+    WHERE instr(c.input, a.id) OR instr(c.args, a.id) OR instr(c.outcome, a.id)
+      OR EXISTS (SELECT 1 FROM steps AS s WHERE s.call = c.uid AND (instr(s.value, a.id) OR instr(s.input, a.id)))
+      OR EXISTS (SELECT 1 FROM waits AS w WHERE w.call = c.uid AND instr(w.resolution, a.id));
+  -- What was erased: of all under '', of a session under the digest of its name. The sequence of a session goes on from here.
+  CREATE TABLE erasures (
+    scope    TEXT PRIMARY KEY,
+    seq      INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    count    INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  INSERT INTO erasures VALUES ('', 0, 0, 0);
   `,
 ]
 

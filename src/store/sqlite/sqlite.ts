@@ -14,6 +14,7 @@ import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../jou
 import { GroupCommit, type Write } from '../group.ts'
 import type { AttachmentRecord, Store, Written } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
+import { Keeper } from './keep.ts'
 import { callOf, eventOf, GroupWriter } from './rows.ts'
 import { migrate } from './schema.ts'
 
@@ -44,6 +45,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
   }
   const db = openDatabase(file, commit)
   const writer = new GroupWriter(db)
+  const keeper = new Keeper(db, file)
   const begin = db.prepare('BEGIN IMMEDIATE')
   const end = db.prepare('COMMIT')
   const undo = db.prepare('ROLLBACK')
@@ -163,6 +165,14 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       // RETURNING has an order of its own.
       return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
     },
+    erased: (of) => keeper.erased(of),
+    unsettled: (page) => keeper.unsettled(page, clock.monotonic()),
+    erase: (query) => {
+      const page = inTransaction(() => keeper.erase(query))
+      if (page.next === null) keeper.checkpoint()
+      return page
+    },
+    inspect: () => keeper.inspect(clock.monotonic()),
     leave: (worker) => {
       q.leave.run(worker)
       locks.get(worker)?.release()
@@ -199,7 +209,7 @@ function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSy
   try {
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
     return db
   } catch (cause) {
     db?.close()

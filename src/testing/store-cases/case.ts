@@ -12,7 +12,7 @@ export type Need =
   | 'given clock'
 
 export interface StoreCase {
-  readonly topic: 'commit' | 'guard' | 'claim' | 'wait' | 'feed' | 'payload' | 'hint' | 'list'
+  readonly topic: 'commit' | 'guard' | 'claim' | 'wait' | 'feed' | 'payload' | 'hint' | 'list' | 'retention'
   /** What must hold. */
   readonly name: string
   /** Promises of the specification that rest on it. */

@@ -13,6 +13,7 @@ import { guardCases } from './guard.ts'
 import { hintCases } from './hint.ts'
 import { listCases } from './list.ts'
 import { payloadCases } from './payload.ts'
+import { retentionCases } from './retention.ts'
 import { waitCases } from './wait.ts'
 
 export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCase, type StoreTraits, titleOf } from './case.ts'
@@ -26,4 +27,5 @@ export const storeCases: readonly StoreCase[] = [
   ...payloadCases,
   ...hintCases,
   ...listCases,
+  ...retentionCases,
 ]
