@@ -15,6 +15,7 @@ import type { Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
 import type { CallRecord } from './journal/call-state.ts'
+import { erase, type Erased, type ErasedWhole, type EraseOptions, type KeepHost, prune, type PruneOptions } from './keep/retention.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
@@ -71,6 +72,10 @@ export interface Runtime {
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** The facts of all sessions. */
   readonly events: ReadFeed
+  /** Forgets calls that settled long ago, with all that belongs to them. Sessions with open calls are left whole. */
+  prune(options: PruneOptions): Promise<Erased>
+  /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
+  erase(options: EraseOptions): Promise<ErasedWhole>
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
   close(options?: { grace?: Duration }): Promise<void>
 }
@@ -133,6 +138,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       standing.changed()
       engine.look()
     })
+    const keep: KeepHost = { store, clock, cancel: (uid, why) => engine.cancel(uid, why) }
     let closing: Promise<void> | null = null
     return {
       session: (id, about) => openSession({ batches, feed, records, ids, registry }, id, about),
@@ -148,6 +154,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
       events: feed.reader(),
+      prune: (query) => prune(keep, query),
+      erase: (query) => erase(keep, query),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {

@@ -15,11 +15,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'store', 'wait'],
   feed: ['kernel', 'journal', 'store'],
+  keep: ['kernel', 'journal', 'store'],
   call: ['kernel', 'tool', 'journal', 'policy', 'engine', 'wait'],
   session: ['kernel', 'tool', 'journal', 'store', 'wait', 'engine', 'feed', 'call'],
-  runtime: ['kernel', 'tool', 'journal', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'session'],
+  runtime: ['kernel', 'tool', 'journal', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'session'],
   testing: ['kernel', 'tool', 'journal', 'store', 'session', 'runtime'],
-  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'call', 'session', 'runtime'],
+  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'session', 'runtime'],
   adapters: ['index', 'tool'],
 }
 

@@ -190,7 +190,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Formats, events and schema are versioned; opening an older store migrates it, concurrently safe, all or nothing; a newer one is refused clearly. Golden journals are kept from the first release on and replay in every later one.`,
   },
   'DUR-10': {
-    state: 'not yet',
+    state: 'built',
     says: `Recovery and pick-up cost grows with open work, not with history. Retention and erasure (session, tenant) are commands; they never touch open work by accident.`,
   },
   'DUR-11': {

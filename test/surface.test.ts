@@ -105,6 +105,8 @@ test('the codes of errors', () => {
       "output_unknown",
       "attachment_unknown",
       "cursor_invalid",
+      "cursor_expired",
+      "erase_open",
       "runtime_closed",
     ]
   `)

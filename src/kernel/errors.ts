@@ -219,6 +219,18 @@ export const errorTable = {
     says: 'The cursor is not one that this feed gave out.',
     next: 'Start from the beginning, or use a cursor from an event you received.',
   },
+  cursor_expired: {
+    http: 410,
+    retry: false,
+    says: 'Events after this cursor were erased before they were read.',
+    next: 'Read from the beginning (leave `after` out), or take the state from session.calls, and go on from there.',
+  },
+  erase_open: {
+    http: 409,
+    retry: false,
+    says: 'There are open calls, which are never erased.',
+    next: "Cancel them first or let them end, or say { open: 'cancel' }.",
+  },
   runtime_closed: {
     http: 503,
     retry: true,

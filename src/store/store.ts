@@ -114,7 +114,10 @@ export interface StoreFacts {
   readonly bytes: number
   /** The last position given out. */
   readonly position: number
-  readonly workers: readonly { readonly id: string; /** How long its lease still holds; not more than 0 if it does not. */ readonly leaseMs: number }[]
+  readonly workers: readonly {
+    readonly id: string
+    /** How long its lease still holds; not more than 0 if it does not. */ readonly leaseMs: number
+  }[]
   /** What is wrong with it, a sentence each. */
   readonly problems: readonly string[]
 }
@@ -176,6 +179,8 @@ export interface Store {
    * a session goes on after what was erased.
    */
   erase(query: EraseQuery): Soon<ErasedPage>
+  /** Makes what was erased unreadable on the disk too, if that can be done in a moment; false if bytes of it may remain in unused parts. */
+  scrub(): Soon<boolean>
   /** What the store knows of itself. Bounded, whatever is in it. */
   inspect(): Soon<StoreFacts>
 

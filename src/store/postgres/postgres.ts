@@ -172,6 +172,8 @@ export async function postgresStore({
     erased: (of) => keeper.erased(of),
     unsettled: (page) => keeper.unsettled(page),
     erase: (query) => keeper.erase(query),
+    // Dead rows are the server's to reuse; their bytes stay in its files until then.
+    scrub: () => false,
     inspect: () => keeper.inspect(),
     leave: async (worker) => {
       await readers.query('DELETE FROM workers WHERE id = $1', [nameIn(worker)])

@@ -1,7 +1,4 @@
 // Keeping a SQLite file in order: what is open, what is erased, what the file says of itself.
-//
-// Erased means gone from the file: `secure_delete` overwrites what is freed, and the last page of an erasure moves the WAL into the file
-// and empties it. Another process that reads at that moment delays the second until the next erasure or close.
 
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -11,6 +8,9 @@ import { callOf, scopeOf } from './rows.ts'
 
 /** How much of a file is looked through for damage; a look at a larger one would hold the program up. */
 const mostPagesChecked = 20_000
+
+/** In bytes: about a second. */
+const mostScrubbed = 128 * 1024 * 1024
 
 interface Candidate {
   readonly uid: string
@@ -43,7 +43,9 @@ export class Keeper {
     this.#db = db
     this.#file = file
     const page = (by: string, order: string): StatementSync =>
-      db.prepare(`SELECT ${columns} FROM calls AS c WHERE state = 'settled' AND settledAt < ?1 AND ${by} AND ${unused} ORDER BY ${order} LIMIT ?2`)
+      db.prepare(
+        `SELECT ${columns} FROM calls AS c WHERE state = 'settled' AND settledAt < ?1 AND ${by} AND ${unused} ORDER BY ${order} LIMIT ?2`,
+      )
     const place = 'batch, id, occurrence'
     this.#q = {
       all: page('(settledAt, uid) > (?3, ?4)', 'settledAt, uid'),
@@ -88,7 +90,7 @@ export class Keeper {
 
   unsettled({ of, after, limit }: CallPage & { of?: Scope }, now: number): Unsettled[] {
     const rows = this.#unsettled.all(after, limit, of?.tenant ?? null, of?.session ?? null, now)
-    return rows.map((row) => ({ ...callOf(row as never), alive: row.alive === 1 }) as Unsettled)
+    return rows.map((row) => ({ ...callOf(row as never), alive: row.alive === 1 }))
   }
 
   erased(of: EventQuery['of']): Erasure {
@@ -118,14 +120,21 @@ export class Keeper {
     return { calls: found.length, events, attachments, next }
   }
 
-  /** Moves what the WAL holds into the file and empties it, as far as no other process reads. */
-  checkpoint(): void {
-    this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+  /** Deleting leaves bytes in unused parts of pages, and moving rows leaves more: only a file that is written anew has none. */
+  scrub(): boolean {
+    if (this.#number('page_count') * this.#number('page_size') > mostScrubbed) return false
+    try {
+      this.#db.exec('VACUUM')
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw error
+    }
+    const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+    return busy === 0
   }
 
   inspect(now: number): StoreFacts {
-    const number = (pragma: string): number => Object.values(this.#db.prepare(`PRAGMA ${pragma}`).get() as object)[0] as number
-    const pages = number('page_count')
+    const pages = this.#number('page_count')
     const workers = this.#db.prepare('SELECT id, issued, until FROM workers').all() as { id: string; issued: number; until: number }[]
     const { position } = this.#db.prepare(`SELECT coalesce(max(seq), 0) AS position FROM sqlite_sequence WHERE name = 'events'`).get() as {
       position: number
@@ -141,12 +150,16 @@ export class Keeper {
         if (said !== 'ok') problems.push(`'${this.#file}' is damaged: ${said}. Restore it from a backup.`)
     }
     return {
-      schema: number('user_version'),
-      bytes: pages * number('page_size') + wal,
+      schema: this.#number('user_version'),
+      bytes: pages * this.#number('page_size') + wal,
       position,
       workers: workers.map(({ id, issued, until }) => ({ id, leaseMs: issued <= now ? until - now : 0 })),
       problems,
     }
+  }
+
+  #number(pragma: string): number {
+    return Object.values(this.#db.prepare(`PRAGMA ${pragma}`).get() as object)[0] as number
   }
 
   #candidates({ of, after, limit, settledBefore = infinity }: EraseQuery): Candidate[] {
@@ -174,6 +187,9 @@ export class Keeper {
 
 const placeIn = ({ session, batch, id, occurrence }: Candidate, of: Scope): (string | number)[] =>
   of.session === undefined ? [session, batch, id, occurrence] : [batch, id, occurrence]
+
+/** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL: somebody else writes, or there is no room for a second copy. */
+const isBusy = (error: unknown): boolean => [5, 6, 13].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
 
 function sizeOf(path: string): number {
   try {

@@ -167,11 +167,8 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     },
     erased: (of) => keeper.erased(of),
     unsettled: (page) => keeper.unsettled(page, clock.monotonic()),
-    erase: (query) => {
-      const page = inTransaction(() => keeper.erase(query))
-      if (page.next === null) keeper.checkpoint()
-      return page
-    },
+    erase: (query) => inTransaction(() => keeper.erase(query)),
+    scrub: () => keeper.scrub(),
     inspect: () => keeper.inspect(clock.monotonic()),
     leave: (worker) => {
       q.leave.run(worker)
@@ -209,7 +206,7 @@ function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSy
   try {
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
     return db
   } catch (cause) {
     db?.close()

@@ -10,7 +10,11 @@ import * as r from './records.ts'
 const all = { after: 0, limit: 10_000 }
 
 /** A settled call with a step, an answered wait and three events. */
-async function settledCall(store: Store, uid: string, over: Partial<CallRecord> & { session?: string; tenant?: string } = {}): Promise<void> {
+async function settledCall(
+  store: Store,
+  uid: string,
+  over: Partial<CallRecord> & { session?: string; tenant?: string } = {},
+): Promise<void> {
   const { session = 's', tenant = 't', ...rest } = over
   const call = r.callRecord(uid, {
     position: r.place({ tenant, session, id: uid }),
@@ -144,10 +148,7 @@ export const retentionCases: readonly StoreCase[] = [
       const other = await again()
       for (let n = 0; n < 40; n++) await settledCall(store, `u${n}`, { session: `s${n % 5}` })
       const sums = await Promise.all([store, other].map((each) => eraseAll(each, { settledBefore: r.longAgo + 1 }, 3)))
-      assert.deepEqual(
-        [sums.reduce((sum, { calls }) => sum + calls, 0), sums.reduce((sum, { events }) => sum + events, 0)],
-        [40, 120],
-      )
+      assert.deepEqual([sums.reduce((sum, { calls }) => sum + calls, 0), sums.reduce((sum, { events }) => sum + events, 0)], [40, 120])
       assert.deepEqual(await store.events(all), [])
     },
   },
@@ -226,12 +227,18 @@ export const retentionCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       const none = { count: 0, position: 0 }
-      const [s1, s2] = [{ tenant: 't', session: 's1' }, { tenant: 't', session: 's2' }] as const
+      const [s1, s2] = [
+        { tenant: 't', session: 's1' },
+        { tenant: 't', session: 's2' },
+      ] as const
       await settledCall(store, 'a', { session: 's1' })
       await settledCall(store, 'b', { session: 's2' })
       await settledCall(store, 'c', { session: 's1' })
       const positions = (await store.events({ ...all, of: s1 })).map(({ position }) => position)
-      assert.deepEqual([await store.erased(), await store.erased(s1), await store.erased(s2)].map((each) => ({ ...each })), [none, none, none])
+      assert.deepEqual(
+        [await store.erased(), await store.erased(s1), await store.erased(s2)].map((each) => ({ ...each })),
+        [none, none, none],
+      )
       await eraseAll(store, { of: s1 })
       const first = await store.erased()
       assert.deepEqual({ ...first }, { count: 1, position: positions.at(-1) })
@@ -301,7 +308,10 @@ export const retentionCases: readonly StoreCase[] = [
       })
       assert.deepEqual([first?.alive, second?.alive], [true, false])
       const facts = await store.inspect()
-      assert.deepEqual([facts.position, facts.problems, facts.workers.map(({ id, leaseMs }) => [id, leaseMs > 0])], [3, [], [['lives', true]]])
+      assert.deepEqual(
+        [facts.position, facts.problems, facts.workers.map(({ id, leaseMs }) => [id, leaseMs > 0])],
+        [3, [], [['lives', true]]],
+      )
     },
   },
 ]
