@@ -106,6 +106,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const store = await openStore(options, clock)
   const release = containStrays()
   try {
+    await checkFormat(store)
     const secret = await secretOf(store, options.keys?.secret)
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
@@ -234,6 +235,16 @@ async function openPostgres(connection: string, commit: 'power' | 'process', clo
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
   })
   return postgres.postgresStore({ connection, commit, clock })
+}
+
+/** The form in which values, outcomes, events and options are recorded. A migration that changes one raises the number in the store. */
+const knownFormat = 1
+
+async function checkFormat(store: Store): Promise<void> {
+  const format = await store.setting('format', String(knownFormat))
+  if (!(Number(format) <= knownFormat)) {
+    throw new PawlError('store_newer', `Its records are of format ${format}; this version knows ${knownFormat}.`)
+  }
 }
 
 /** The host's secret, checked against the store it belongs to: with another one, keys handed out before would be dead. */

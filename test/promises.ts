@@ -186,7 +186,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Poison: recovered attempts are counted when claimed; after 3 worker deaths (configurable) a call or task stops as failed \`poisoned\` with its evidence.`,
   },
   'DUR-9': {
-    state: 'not yet',
+    state: 'built',
     says: `Formats, events and schema are versioned; opening an older store migrates it, concurrently safe, all or nothing; a newer one is refused clearly. Golden journals are kept from the first release on and replay in every later one.`,
   },
   'DUR-10': {
