@@ -15,6 +15,7 @@ import type { Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
 import type { CallRecord } from './journal/call-state.ts'
+import { type Diagnosis, doctor } from './keep/doctor.ts'
 import { erase, type Erased, type ErasedWhole, type EraseOptions, type KeepHost, prune, type PruneOptions } from './keep/retention.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
@@ -76,6 +77,8 @@ export interface Runtime {
   prune(options: PruneOptions): Promise<Erased>
   /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
   erase(options: EraseOptions): Promise<ErasedWhole>
+  /** What is stuck and why. Changes nothing, and reads a bounded part. */
+  doctor(): Promise<Diagnosis>
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
   close(options?: { grace?: Duration }): Promise<void>
 }
@@ -157,6 +160,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       events: feed.reader(),
       prune: (query) => prune(keep, query),
       erase: (query) => erase(keep, query),
+      doctor: () => doctor({ store, clock, tools: runnable }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {

@@ -2,6 +2,7 @@
 // server next vacuums their tables, which it does by itself.
 
 import type pg from 'pg'
+import type { Clock } from '../../kernel/time.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
 import { callOf, digest, nameIn, nameOut } from './rows.ts'
 
@@ -66,13 +67,19 @@ interface ErasedRow {
   readonly lastUid: string | null
 }
 
+/** Seconds between two clocks that are worth a word. */
+const mostApart = 5
 const latest = Number.MAX_SAFE_INTEGER
 
 export class Keeper {
   readonly #pool: pg.Pool
+  readonly #listening: () => boolean
+  readonly #clock: Clock
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, { listening, clock }: { listening: () => boolean; clock: Clock }) {
     this.#pool = pool
+    this.#listening = listening
+    this.#clock = clock
   }
 
   async erase({ of, settledBefore, after, limit }: EraseQuery): Promise<ErasedPage> {
@@ -116,15 +123,24 @@ export class Keeper {
   }
 
   async inspect(): Promise<StoreFacts> {
-    const { rows } = await this.#pool.query<{ version: number; position: number; bytes: number }>(
+    const { rows } = await this.#pool.query<{ version: number; position: number; bytes: number; now: number }>(
       `SELECT (SELECT version FROM meta) AS version, (SELECT position FROM log) AS position,
          (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c WHERE relnamespace = current_schema()::regnamespace
-           AND relkind = 'r') AS bytes`,
+           AND relkind = 'r') AS bytes, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`,
     )
-    const { version: schema, position, bytes } = rows[0] as { version: number; position: number; bytes: number }
+    const { version: schema, position, bytes, now } = rows[0] as { version: number; position: number; bytes: number; now: number }
     const { rows: workers } = await this.#pool.query<{ id: string; leaseMs: number }>(
-      `SELECT id, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint AS "leaseMs" FROM workers ORDER BY id LIMIT 1000`,
+      `SELECT id, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint AS "leaseMs" FROM workers ORDER BY until DESC LIMIT 1000`,
     )
-    return { schema, bytes, position, workers: workers.map(({ id, leaseMs }) => ({ id: nameOut(id), leaseMs })), problems: [] }
+    const problems: string[] = []
+    if (!this.#listening())
+      problems.push('Nothing is heard of other workers at once, only by looking: the listening connection is down. It is tried again.')
+    const apart = Math.round((this.#clock.now() - now) / 1000)
+    if (Math.abs(apart) >= mostApart) {
+      problems.push(
+        `The clock of this machine is ${Math.abs(apart)} s ${apart > 0 ? 'ahead of' : 'behind'} PostgreSQL's. Deadlines and sleeps follow this one: set it right.`,
+      )
+    }
+    return { schema, bytes, position, workers: workers.map(({ id, leaseMs }) => ({ id: nameOut(id), leaseMs })), problems }
   }
 }

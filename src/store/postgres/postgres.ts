@@ -102,7 +102,7 @@ export async function postgresStore({
     return (await all(of, text, values))[0]
   }
 
-  const keeper = new Keeper(readers)
+  const keeper = new Keeper(readers, { listening: () => listener.listening, clock })
   let closing: Promise<void> | null = null
   return {
     kind: 'postgres',

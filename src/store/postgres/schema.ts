@@ -173,6 +173,8 @@ export async function migrate(client: ClientBase, schema: string): Promise<void>
     }
     for (const sql of migrations.slice(version)) await client.query(sql)
     await client.query('UPDATE meta SET version = $1', [migrations.length])
+    // Workers that died leave a row behind; after a day nobody asks about it.
+    await client.query(`DELETE FROM workers WHERE until < clock_timestamp() - interval '1 day'`)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {})
