@@ -102,6 +102,7 @@ test('the codes of errors', () => {
       "store_unavailable",
       "store_newer",
       "store_not_pawl",
+      "store_damaged",
       "output_unknown",
       "attachment_unknown",
       "cursor_invalid",

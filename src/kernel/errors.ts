@@ -201,6 +201,12 @@ export const errorTable = {
     says: 'The file is not a Pawl store.',
     next: 'Name another file, or move this one away; it was not touched.',
   },
+  store_damaged: {
+    http: 500,
+    retry: false,
+    says: 'The store is damaged: what it holds cannot be read.',
+    next: 'Stop all workers, keep a copy of the files, and restore a backup. Nothing was repaired or thrown away.',
+  },
   output_unknown: {
     http: 404,
     retry: false,

@@ -136,7 +136,7 @@ export function migrate(db: DatabaseSync, file: string): void {
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`)
     db.exec('COMMIT')
   } catch (error) {
-    db.exec('ROLLBACK')
+    if (db.isTransaction) db.exec('ROLLBACK') // a full disk has done so already
     throw error
   }
 }

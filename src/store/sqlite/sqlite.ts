@@ -4,7 +4,19 @@
 // syncs twice per thousand pages; in `process` mode only checkpoints sync. Nothing else in this file reaches the disk.
 // Two processes on one file see each other: BEGIN IMMEDIATE with a busy timeout to write, data_version to notice.
 
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -17,6 +29,7 @@ import { type Lock, surelyDead, takeLock } from './liveness.ts'
 import { Keeper } from './keep.ts'
 import { callOf, eventOf, GroupWriter } from './rows.ts'
 import { migrate } from './schema.ts'
+import { clearly, troubleWith } from './trouble.ts'
 
 export interface SqliteOptions {
   readonly file: string
@@ -67,7 +80,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       return inTransaction(() => writer.write(changes))
     } catch (failed) {
       // A file that is locked, full or gone fails all alike; trying them one by one would only block the longer.
-      if (!isOwnFault(failed)) throw failed
+      if (!isOwnFault(failed)) throw troubleWith(file, failed)
       return changes.length === 1 ? [{ failed }] : changes.flatMap((change) => writeGroup([change]) as Written[])
     }
   }
@@ -132,7 +145,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     seen = now
   })
 
-  return {
+  return clearly(file, {
     kind: 'sqlite',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
@@ -189,7 +202,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
       for (const lock of locks.values()) lock.release()
       db.close()
     },
-  }
+  })
 }
 
 /** The path in a file: URL, for a hint. */
@@ -204,16 +217,15 @@ function isOwnFault(error: unknown): boolean {
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
+    // SQLite would open what may not be written to read it, and leave files beside it that may not be written either.
+    if (existsSync(file)) accessSync(file, constants.W_OK)
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${commit === 'power' ? 'FULL' : 'NORMAL'}`)
     return db
   } catch (cause) {
     db?.close()
-    if (cause instanceof PawlError) throw cause
-    const { message, errcode } = cause as Error & { errcode?: number }
-    if (errcode === 26) throw new PawlError('store_not_pawl', `'${file}' is not a database.`, { cause })
-    throw new PawlError('store_unavailable', `'${file}' cannot be opened: ${message}.`, { cause })
+    throw troubleWith(file, cause)
   }
 }
 
