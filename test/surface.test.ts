@@ -34,9 +34,12 @@ test('the values that pawl exports', () => {
       "flakyTool",
       "hangingTool",
       "manualClock",
+      "memoryStore",
+      "reasonToSkip",
       "slowTool",
       "storeCases",
       "testRuntime",
+      "titleOf",
     ]
   `)
 })

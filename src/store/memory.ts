@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { frame } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
+import { type Clock, systemClock } from '../kernel/time.ts'
 import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
 import { Places } from '../journal/places.ts'
 import { GroupCommit } from './group.ts'
@@ -156,8 +156,7 @@ class Tables {
   }
 }
 
-export function memoryStore(options: { clock: Clock }): Store {
-  const { clock } = options
+export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): Store {
   const tables = new Tables()
   const { calls, positions, unsettled, steps, waits, keys, waitsOf, open, attachments, feed } = tables
   const workers = new Map<string, number>()
@@ -227,18 +226,19 @@ export function memoryStore(options: { clock: Clock }): Store {
       group.shared = workers.size > 1
     },
     claim: (worker, tools, limit) => {
-      const claimed: CallRecord[] = []
-      for (const row of unsettled) {
-        if (claimed.length >= limit) break
-        const { state } = row.progress
-        if (state === 'settled' || state === 'parked' || row.owner === worker || alive(row.owner)) continue
-        if (!tools.includes(row.inserted.tool)) continue
-        if (state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
-        row.owner = worker
-        row.fence++
-        claimed.push(recordOf(row) as CallRecord)
-      }
-      return claimed
+      const free = [...unsettled].filter(
+        ({ inserted, progress: { state }, owner }) =>
+          state !== 'settled' && state !== 'parked' && owner !== worker && !alive(owner) && tools.includes(inserted.tool),
+      )
+      return free
+        .toSorted(({ inserted: a }, { inserted: b }) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
+        .slice(0, limit)
+        .map((row) => {
+          if (row.progress.state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
+          row.owner = worker
+          row.fence++
+          return recordOf(row) as CallRecord
+        })
     },
     leave: (worker) => void workers.delete(worker),
     setting: (key, ifAbsent) => {

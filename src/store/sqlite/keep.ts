@@ -76,7 +76,7 @@ export class Keeper {
       ),
     }
     this.#usedBy = db.prepare(`SELECT DISTINCT tenant, id FROM uses WHERE call IN ${listed}`)
-    this.#lastOf = db.prepare('SELECT max(seq) AS seq FROM events WHERE tenant = ? AND session = ?')
+    this.#lastOf = db.prepare('SELECT seq FROM events WHERE tenant = ? AND session = ? ORDER BY position DESC LIMIT 1')
     this.#unsettled = db.prepare(
       `SELECT uid, tenant, session, batch, id, occurrence, tool, state, createdAt, startedAt, wait, deaths, owner,
          owner IN (SELECT id FROM workers WHERE issued <= ?5 AND until > ?5) AS alive FROM calls WHERE uid IN (
@@ -173,12 +173,12 @@ export class Keeper {
   }
 
   #eraseEvents({ tenant, session }: { tenant: string; session: string }, uids: string, count: number, anew: boolean): number {
-    const { seq } = this.#lastOf.get(tenant, session) as { seq: number | null }
+    const last = this.#lastOf.get(tenant, session) as { seq: number } | undefined
     const taken = this.#forget.events.all(uids, tenant, session) as { position: number }[]
     if (taken.length === 0) return 0
     const position = taken.reduce((most, each) => Math.max(most, each.position), 0)
     const scope = scopeOf(tenant, session)
-    this.#q.upset.run(scope, seq ?? 0, position, count)
+    this.#q.upset.run(scope, last?.seq ?? 0, position, count)
     this.#q.upset.run('', 0, position, count)
     if (anew) this.#q.anew.run(scope, tenant, session)
     return taken.length

@@ -172,7 +172,7 @@ class EventWriter {
   constructor(db: DatabaseSync) {
     // Some of the last may have been erased.
     this.#lastSeq = db.prepare(
-      `SELECT max(coalesce((SELECT max(seq) FROM events WHERE tenant = ? AND session = ?), 0),
+      `SELECT max(coalesce((SELECT seq FROM events WHERE tenant = ? AND session = ? ORDER BY position DESC LIMIT 1), 0),
          coalesce((SELECT seq FROM erasures WHERE scope = ?), 0)) AS seq`,
     )
     const row = `(${columns.map(() => '?').join(', ')})`

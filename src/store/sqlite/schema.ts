@@ -91,6 +91,9 @@ const migrations: readonly string[] = [
   ALTER TABLE calls ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE calls ADD COLUMN trouble TEXT;
   ALTER TABLE waits ADD COLUMN terms TEXT;
+  -- By position, which ends every entry of an index: a reader goes on where it was, however long the session is.
+  DROP INDEX events_session;
+  CREATE INDEX events_session ON events (tenant, session);
   -- Found by age to be erased, and by session to be left alone.
   CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
   CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';

@@ -103,10 +103,7 @@ export function sqliteStore({ file, clock, commit }: SqliteOptions): Store {
     nextDeadline: db.prepare('SELECT deadline FROM waits WHERE resolution IS NULL ORDER BY deadline LIMIT 1'),
     attachment: db.prepare('SELECT * FROM attachments WHERE tenant = ? AND id = ?'),
     events: db.prepare('SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?'),
-    sessionEvents: db.prepare(
-      `SELECT * FROM events WHERE tenant = ?1 AND session = ?2
-         AND seq > (SELECT coalesce(max(seq), 0) FROM events WHERE tenant = ?1 AND session = ?2 AND position <= ?3) ORDER BY seq LIMIT ?4`,
-    ),
+    sessionEvents: db.prepare('SELECT * FROM events WHERE tenant = ? AND session = ? AND position > ? ORDER BY position LIMIT ?'),
     renew: db.prepare('INSERT OR REPLACE INTO workers (id, issued, until) VALUES (?, ?, ?)'),
     leave: db.prepare('DELETE FROM workers WHERE id = ?'),
     workers: db.prepare('SELECT id FROM workers WHERE id <> ?'),

@@ -9,7 +9,10 @@ import type { StoreCase } from './case.ts'
 import { claimCases } from './claim.ts'
 import { commitCases } from './commit.ts'
 import { feedCases } from './feed.ts'
-import { guardCases } from './guard.ts'
+import { fenceCases } from './fence.ts'
+import { leaseCases } from './lease.ts'
+import { migrateCases } from './migrate.ts'
+import { timerCases } from './timer.ts'
 import { hintCases } from './hint.ts'
 import { listCases } from './list.ts'
 import { payloadCases } from './payload.ts'
@@ -20,12 +23,15 @@ export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCa
 
 export const storeCases: readonly StoreCase[] = [
   ...commitCases,
-  ...guardCases,
+  ...fenceCases,
   ...claimCases,
+  ...leaseCases,
   ...waitCases,
+  ...timerCases,
   ...feedCases,
   ...payloadCases,
   ...hintCases,
   ...listCases,
   ...retentionCases,
+  ...migrateCases,
 ]
