@@ -38,8 +38,8 @@ import type { Tool } from './tool/tool.ts'
 import { type Answer, checkedAnswer } from './wait/resolution.ts'
 
 export interface RuntimeOptions {
-  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, or a store object. */
-  readonly store: string | Store
+  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */
+  readonly store: string | Store | PgPool
   readonly tools?: readonly Tool[]
   /** Live sources of tools, such as MCP servers. */
   readonly providers?: readonly Provider[]
@@ -63,6 +63,12 @@ export interface RuntimeOptions {
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
+}
+
+/** A Pool of the package `pg`, as far as it is told from a store. */
+interface PgPool {
+  readonly totalCount: number
+  readonly options: object
 }
 
 export interface Runtime {
@@ -105,7 +111,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
   const hooks = checkHooks(options.hooks ?? [])
   const show = showing({ hooks, budget: output, clock, logger })
-  const own = typeof options.store === 'string'
+  const own = !isStore(options.store)
   const store = await openStore(options, clock)
   const release = containStrays()
   try {
@@ -219,8 +225,10 @@ function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], bod
   return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
 }
 
+const isStore = (given: RuntimeOptions['store']): given is Store => typeof given === 'object' && given !== null && !('totalCount' in given)
+
 async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promise<Store> {
-  if (typeof store === 'object' && store !== null) return store
+  if (isStore(store)) return store
   if (commit !== undefined && commit !== 'power' && commit !== 'process') {
     throw new PawlError('config_invalid', `commit is ${JSON.stringify(commit)}, not 'power' or 'process'.`)
   }
@@ -230,15 +238,16 @@ async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promi
     return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
   }
   if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store)) return openPostgres(store, commit ?? 'power', clock)
+  if (typeof store === 'object' && store !== null) return openPostgres(store, commit ?? 'power', clock)
   const told = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
   throw new PawlError('config_invalid', `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`)
 }
 
-async function openPostgres(connection: string, commit: 'power' | 'process', clock: Clock): Promise<Store> {
+async function openPostgres(connection: string | PgPool, commit: 'power' | 'process', clock: Clock): Promise<Store> {
   const postgres = await import('./store/postgres/postgres.ts').catch((cause: unknown) => {
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
   })
-  return postgres.postgresStore({ connection, commit, clock })
+  return postgres.postgresStore({ connection: connection as Parameters<typeof postgres.postgresStore>[0]['connection'], commit, clock })
 }
 
 /** The form in which values, outcomes, events and options are recorded. A migration that changes one raises the number in the store. */

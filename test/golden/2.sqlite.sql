@@ -85,10 +85,11 @@ CREATE UNIQUE INDEX calls_place ON calls (tenant, session, batch, id, occurrence
 CREATE INDEX calls_open ON calls (createdAt, uid) WHERE state IN ('received', 'queued', 'running');
 CREATE INDEX waits_call ON waits (call);
 CREATE INDEX waits_open ON waits (deadline, id) WHERE resolution IS NULL;
-CREATE UNIQUE INDEX events_session ON events (tenant, session, seq);
+CREATE INDEX events_session ON events (tenant, session);
 CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
 CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';
 CREATE INDEX uses_call ON uses (call);
+INSERT INTO settings ("key", "value") VALUES ('format', '1');
 INSERT INTO settings ("key", "value") VALUES ('secret_fingerprint', 'xxflL2JnTSYhdd8yjRXWe3M0vG9spvaSMzti0jgdR8g');
 INSERT INTO workers ("id", "issued", "until") VALUES ('golden000001', 1000, 11000);
 INSERT INTO workers ("id", "issued", "until") VALUES ('golden000003', 65350, 75350);
@@ -118,9 +119,9 @@ INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALU
 INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALUES ('golden000019', 'step:first', 'done', NULL, '"then"', 1, 1767225663000);
 INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALUES ('golden000020', 'step:only', 'started', NULL, NULL, 1, 1767225663000);
 INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALUES ('golden000021', 'sleep:1', 'done', NULL, '1767229263000', 1, 1767225663000);
-INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000012', 'golden000011', 'answer', 'yZVy7NJLZtg4CL4V6wrICQ', '9qj6uZA-flyqFIm_EW7k2RH8fNsBgifiuGNJEBZQDCw', 1767830462000, 1767225662000, '{"cancelled":"Not wanted"}', NULL);
-INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000016', 'golden000015', 'answer', '88l-jb0_mtehoe-F8Rwn2g', 'XUswY5nMy4h4xobJf0XiAdV4SxiK2Nyo4pjabHVVkSY', 1767830463000, 1767225663000, NULL, NULL);
-INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000018', 'golden000017', 'ears', 'Y8TEvb6s20D4nyIUuYveHg', 'dVnuhoO0TyrB7ypgMhiGQ5d-iAoGzWFmhsnK2V5gzGg', 1767830463000, 1767225663000, NULL, NULL);
+INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000012', 'golden000011', 'answer', '06tsSfcW-Q8VrhfGHenuKw', 'n_OjpnJIWNwP2r3aNl8XOR83ApMY5qHr2xL4jXY9YtM', 1767830462000, 1767225662000, '{"cancelled":"Not wanted"}', NULL);
+INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000016', 'golden000015', 'answer', 'cgN_XeM3-1itZGkrWRav7Q', 'Te-n1suk6q1joACvtvT-fJETcQO7nuRxPS2HfnXRepc', 1767830463000, 1767225663000, NULL, NULL);
+INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000018', 'golden000017', 'ears', 'cbwjNzomyLkjxU5Fm9pVsg', 'L5ff0MnyBO13wvNF-6rNSXyrFylPdCXRMjtEQGp1n6o', 1767830463000, 1767225663000, NULL, NULL);
 INSERT INTO attachments ("tenant", "id", "mediaType", "name", "data") VALUES ('default', 'att_8W_3DJyoUzzg8g9uTvokTTMkfvw0ArL2BaefAK14S9s', 'application/x', 'q"''ü', X'000102FF');
 INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (1, 'default', 'unknown', 1, 'golden000002', 'call.received', 1767225600000, '{"tool":"charges"}');
 INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (10, 'default', 'settled', 7, 'golden000009', 'call.received', 1767225662000, '{"tool":"echo"}');

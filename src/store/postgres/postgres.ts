@@ -16,8 +16,11 @@ import { attachmentOf, callOf, digest, eventOf, nameIn, nameOut, placeOf, stepOf
 import { migrate } from './schema.ts'
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host/database`, or what `pg` takes. */
-  readonly connection: string | pg.ClientConfig
+  /**
+   * `postgres://user:password@host/database`, what `pg` takes, or a pool of the application's own: then its settings are used. The connections
+   * are the store's (six at most: one writes, four read, one listens), because theirs are other settings than the application's queries want.
+   */
+  readonly connection: string | pg.ClientConfig | pg.Pool
   /** Where the tables are; it is made if it is not there. Default: `pawl`. */
   readonly schema?: string
   /** For timers only: what time it is, PostgreSQL says. */
@@ -42,7 +45,7 @@ export async function postgresStore({
       `The schema is ${JSON.stringify(schema)}; use up to 41 of a-z, 0-9 and _, not starting with a digit.`,
     )
   }
-  const given = typeof connection === 'string' ? { connectionString: connection } : connection
+  const given = configOf(connection)
   const settings: pg.ClientConfig = {
     ...given,
     options: `${given.options ?? ''} -c search_path=${schema} -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
@@ -195,6 +198,14 @@ export async function postgresStore({
       return closing
     },
   }
+}
+
+function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
+  if (typeof connection === 'string') return { connectionString: connection }
+  if (!('totalCount' in connection)) return connection
+  // A pool hides what must not be printed from whoever copies its options.
+  const { password, ssl } = connection.options
+  return { ...connection.options, ...(password === undefined ? {} : { password }), ...(ssl === undefined ? {} : { ssl }) }
 }
 
 /** Connects once, to make the tables and to say clearly what is wrong if that fails. */
