@@ -143,7 +143,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
-    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    const made = (it: LocalEngine): void => void (engine = it)
+    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning, made })
     registry.onChange(() => {
       standing.changed()
       engine.look()

@@ -3,6 +3,8 @@
 import { fail, retry, type Tool, tool } from 'pawl'
 
 const input = { type: 'object' } as const
+/** Time is moved faster than a database answers. */
+const timeout = '10h'
 const never = new Promise<never>(() => {})
 
 export function toolsOf(recording: boolean): Tool[] {
@@ -32,6 +34,7 @@ export function toolsOf(recording: boolean): Tool[] {
       input,
       onCrash: 'rerun',
       concurrency: 'parallel',
+      timeout,
       execute: async (_, ctx) => {
         const before = await ctx.step('before', () => now)
         await ctx.sleep('1h')
@@ -43,6 +46,7 @@ export function toolsOf(recording: boolean): Tool[] {
       description: 'Tries again in an hour',
       input,
       concurrency: 'parallel',
+      timeout,
       hints: { idempotent: true },
       execute() {
         if (recording) throw retry({ after: '1h', message: 'Not yet' })
@@ -55,6 +59,7 @@ export function toolsOf(recording: boolean): Tool[] {
       input,
       onCrash: 'rerun',
       concurrency: 'parallel',
+      timeout,
       execute: (_, ctx) => ctx.later({ name: 'answer' }),
     }),
     tool({
@@ -63,6 +68,7 @@ export function toolsOf(recording: boolean): Tool[] {
       input,
       onCrash: 'rerun',
       concurrency: 'parallel',
+      timeout,
       execute: async (_, ctx) => `heard ${await (await ctx.later<string>({ name: 'ears' })).value}`,
     }),
     tool({
@@ -71,6 +77,7 @@ export function toolsOf(recording: boolean): Tool[] {
       input,
       onCrash: 'rerun',
       concurrency: 'parallel',
+      timeout,
       execute: async (_, ctx) => {
         const first = await ctx.step('first', () => now)
         const second = await ctx.step('second', () => (recording ? never : now))
@@ -83,6 +90,7 @@ export function toolsOf(recording: boolean): Tool[] {
       input,
       onCrash: 'rerun',
       concurrency: 'parallel',
+      timeout,
       execute: (_, ctx) => ctx.step('only', () => (recording ? never : now), { once: true }),
     }),
     tool({
@@ -98,6 +106,7 @@ export function toolsOf(recording: boolean): Tool[] {
       input,
       onCrash: 'rerun',
       concurrency: 'parallel',
+      timeout,
       execute: async (_, ctx) => {
         const [inner] = await ctx.run([{ id: 'inner', name: 'echo', input: { n: 1 } }])
         await ctx.sleep('1h')

@@ -35,6 +35,8 @@ export interface LocalEngineOptions {
   readonly drive: Drive
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
+  /** Hears of the engine before it takes anything up: the bodies it goes on with may call others at once. */
+  readonly made?: (engine: LocalEngine) => void
 }
 
 export class LocalEngine implements Engine {
@@ -72,6 +74,7 @@ export class LocalEngine implements Engine {
   /** Opens for work: takes the lease, then takes over what dead workers left. */
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     const engine = new LocalEngine(options)
+    options.made?.(engine)
     try {
       await engine.#host.lease.renew()
       engine.#host.lease.keep(() => engine.look())
