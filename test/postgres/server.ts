@@ -50,13 +50,19 @@ export async function startServer(): Promise<Server> {
     onLog: keep,
     onError: keep,
   })
+  let up = true
   const crash = async (): Promise<void> => {
+    up = false
     const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
     process.kill(pid, 'SIGQUIT')
     await gone(pid)
   }
+  const start = async (): Promise<void> => {
+    await server.start()
+    up = true
+  }
   const stop = async (): Promise<void> => {
-    await server.stop()
+    if (up) await server.stop()
     rmSync(databaseDir, { recursive: true, force: true })
   }
   try {
@@ -66,7 +72,7 @@ export async function startServer(): Promise<Server> {
     rmSync(databaseDir, { recursive: true, force: true })
     throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause })
   }
-  return { connection, crash, start: () => server.start(), stop }
+  return { connection, crash, start, stop }
 }
 
 async function freePort(): Promise<number> {

@@ -14,6 +14,7 @@ import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, nameIn, nameOut, placeOf, stepOf, waitOf } from './rows.ts'
 import { migrate } from './schema.ts'
+import { clearly } from './trouble.ts'
 
 export interface PostgresOptions {
   /**
@@ -107,7 +108,7 @@ export async function postgresStore({
 
   const keeper = new Keeper(readers, { listening: () => listener.listening, clock })
   let closing: Promise<void> | null = null
-  return {
+  return clearly({
     kind: 'postgres',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
@@ -197,7 +198,7 @@ export async function postgresStore({
       })()
       return closing
     },
-  }
+  })
 }
 
 function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
