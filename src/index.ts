@@ -44,6 +44,8 @@ export type {
   StepOptions,
   ToolContext,
 } from './tool/context.ts'
+export type { Ailment, Diagnosis } from './keep/doctor.ts'
+export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
 export type { Hints, OnCrash } from './tool/hints.ts'
 export type { AnySchema, JsonSchema } from './tool/schema.ts'
 export type { Manifest, Provider } from './tool/provider.ts'

@@ -20,6 +20,8 @@ import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/waits.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
 import type { CallRecord } from './journal/call-state.ts'
+import { type Diagnosis, doctor } from './keep/doctor.ts'
+import { erase, type Erased, type ErasedWhole, type EraseOptions, type KeepHost, prune, type PruneOptions } from './keep/retention.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
@@ -34,7 +36,7 @@ import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
 import { openSession, type Session, type SessionOptions } from './session/session.ts'
 import { type KeyOptions, openKeys } from './store/open-keys.ts'
-import { memoryStore } from './store/memory.ts'
+import { checkFormat, isStore, openStore, type PgPool } from './store/open-store.ts'
 import { Seal } from './secret/seal.ts'
 import { sealed } from './store/sealed.ts'
 import type { Store } from './store/store.ts'
@@ -47,8 +49,8 @@ import { withoutKeys } from './wait/key.ts'
 import { type Answer, checkedAnswer } from './wait/resolution.ts'
 
 export interface RuntimeOptions {
-  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, or a store object. */
-  readonly store: string | Store
+  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */
+  readonly store: string | Store | PgPool
   readonly tools?: readonly Tool[]
   /** Live sources of tools, such as MCP servers. */
   readonly providers?: readonly Provider[]
@@ -97,6 +99,12 @@ export interface Runtime {
   trouble(uid: string): Promise<Trouble | undefined>
   /** The facts of all sessions. */
   readonly events: ReadFeed
+  /** Forgets calls that settled long ago, with all that belongs to them. Sessions with open calls are left whole. */
+  prune(options: PruneOptions): Promise<Erased>
+  /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
+  erase(options: EraseOptions): Promise<ErasedWhole>
+  /** What is stuck and why. Changes nothing, and reads a bounded part. */
+  doctor(): Promise<Diagnosis>
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
   close(options?: { grace?: Duration }): Promise<void>
 }
@@ -130,10 +138,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
   const show = showing({ hooks, budget: output, clock, logger, redact })
-  const own = typeof options.store === 'string'
+  const own = !isStore(options.store)
   const inner = await openStore(options, clock)
   const release = containStrays()
   try {
+    await checkFormat(inner)
     const keys = await openKeys(inner, options.keys)
     const seal = new Seal(keys)
     const { encrypt: sealAll = false } = options
@@ -182,6 +191,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       standing.changed()
       engine.look()
     })
+    const keep: KeepHost = { store, clock, cancel: (uid, why) => engine.cancel(uid, why) }
     let closing: Promise<void> | null = null
     return {
       session: (id, about) => openSession({ batches, feed, records, ids, registry, works }, id, about),
@@ -201,6 +211,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         return trouble === null ? undefined : (JSON.parse(trouble) as Trouble)
       },
       events: feed.reader(),
+      prune: (query) => prune(keep, query),
+      erase: (query) => erase(keep, query),
+      doctor: () => doctor({ store, clock, tools: runnable }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {
@@ -262,28 +275,6 @@ function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
 function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
   const { tenant, session } = request.position
   return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
-}
-
-async function openStore({ store, commit }: RuntimeOptions, clock: Clock): Promise<Store> {
-  if (typeof store === 'object' && store !== null) return store
-  if (commit !== undefined && commit !== 'power' && commit !== 'process') {
-    throw new PawlError('config_invalid', `commit is ${JSON.stringify(commit)}, not 'power' or 'process'.`)
-  }
-  if (store === 'memory:') return memoryStore({ clock })
-  if (typeof store === 'string' && store.startsWith('sqlite:')) {
-    const { sqliteStore } = await import('./store/sqlite/sqlite.ts')
-    return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
-  }
-  if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store)) return openPostgres(store, commit ?? 'power', clock)
-  const told = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
-  throw new PawlError('config_invalid', `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`)
-}
-
-async function openPostgres(connection: string, commit: 'power' | 'process', clock: Clock): Promise<Store> {
-  const postgres = await import('./store/postgres/postgres.ts').catch((cause: unknown) => {
-    throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
-  })
-  return postgres.postgresStore({ connection, commit, clock })
 }
 
 let lastTime = 0

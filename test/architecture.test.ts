@@ -16,11 +16,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
   feed: ['kernel', 'journal', 'secret', 'store'],
+  keep: ['kernel', 'journal', 'store'],
   call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'engine', 'wait'],
   session: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait', 'engine', 'feed', 'call'],
-  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'session'],
+  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'session'],
   testing: ['kernel', 'tool', 'journal', 'store', 'session', 'runtime'],
-  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'call', 'session', 'runtime'],
+  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'session', 'runtime'],
   adapters: ['index', 'tool'],
 }
 

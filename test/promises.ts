@@ -186,11 +186,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Poison: recovered attempts are counted when claimed; after 3 worker deaths (configurable) a call or task stops as failed \`poisoned\` with its evidence.`,
   },
   'DUR-9': {
-    state: 'not yet',
+    state: 'built',
     says: `Formats, events and schema are versioned; opening an older store migrates it, concurrently safe, all or nothing; a newer one is refused clearly. Golden journals are kept from the first release on and replay in every later one.`,
   },
   'DUR-10': {
-    state: 'not yet',
+    state: 'built',
     says: `Recovery and pick-up cost grows with open work, not with history. Retention and erasure (session, tenant) are commands; they never touch open work by accident.`,
   },
   'DUR-11': {
@@ -386,7 +386,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `secret_store values are encrypted, usable by reference, and never come back to the model in clear unless the operator allows it.`,
   },
   'FEED-1': {
-    state: { missing: 'several processes, expired cursors, live-only progress' },
+    state: 'built',
     says: `Every change is an event, committed with the change, with a sequence per session and a position in the whole store. Read from any cursor, then live, without gap or repeat, over reconnects, on any worker, for one session or all; an expired cursor says so. Progress and deltas are live only and marked so. (Restate: projected at call boundaries, each once.)`,
   },
   'DOOR-1': {
@@ -422,7 +422,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `\`pawl/testing\`: a runtime in memory with a clock you move, a scripted model, failing and hanging tools, and \`crashTest(tool, input, { effects })\`: it runs the tool in a child process, kills it before and after every recorded write, recovers, and checks that the outcome and the outside effects are as if nothing had happened. Users prove their own tools with it.`,
   },
   'KIT-2': {
-    state: 'not yet',
+    state: 'built',
     says: `Store conformance is published as data: a third party can write a store and run it.`,
   },
   'KIT-3': {

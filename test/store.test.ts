@@ -1,5 +1,5 @@
 // Every store keeps every promise of the port: src/testing/store-cases on the stores that need no server.
-// PostgreSQL runs the same cases in test/spikes/postgres.
+// PostgreSQL runs the same cases in test/postgres.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -60,18 +60,22 @@ const harnesses: readonly Harness[] = [
   sealing(sqlite('power', 'inline')),
 ]
 
-test('the cases have names of their own, and every topic has some', () => {
+test('KIT-2: the cases have names of their own, and every topic has some', () => {
   const titles = storeCases.map(titleOf)
   expect(new Set(titles).size).toBe(titles.length)
   expect([...new Set(storeCases.map((each) => each.topic))].toSorted()).toEqual([
     'claim',
     'commit',
     'feed',
-    'guard',
+    'fence',
     'hint',
+    'lease',
     'list',
+    'migrate',
     'payload',
     'place',
+    'retention',
+    'timer',
     'wait',
   ])
 })

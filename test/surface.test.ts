@@ -34,9 +34,12 @@ test('the values that pawl exports', () => {
       "flakyTool",
       "hangingTool",
       "manualClock",
+      "memoryStore",
+      "reasonToSkip",
       "slowTool",
       "storeCases",
       "testRuntime",
+      "titleOf",
     ]
   `)
 })
@@ -104,9 +107,12 @@ test('the codes of errors', () => {
       "store_unavailable",
       "store_newer",
       "store_not_pawl",
+      "store_damaged",
       "output_unknown",
       "attachment_unknown",
       "cursor_invalid",
+      "cursor_expired",
+      "erase_open",
       "runtime_closed",
     ]
   `)

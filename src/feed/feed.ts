@@ -25,10 +25,16 @@ export interface LiveEvent {
 
 interface FeedQuery {
   readonly of?: NonNullable<EventQuery['of']>
-  readonly after: number
+  readonly after: Cursor | undefined
   readonly signal?: AbortSignal
   /** Tell what is not kept, too. */
   readonly live?: boolean
+}
+
+/** A place in the feed, and the number of the last erasure that its reader began with: what was taken since, it may have missed. */
+interface Cursor {
+  readonly position: number
+  readonly erasures: number
 }
 
 /** How a feed is read: events on record after the cursor, then the new ones; with `live`, progress and output as well. */
@@ -88,20 +94,26 @@ export class Feed {
   }
 
   async *#read({ of, after, signal, live: wantsLive }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
-    let at = after
+    let at = after?.position ?? 0
     const reader = { of, live: [] as LiveEvent[] }
     if (wantsLive) this.#readers.add(reader)
     const wake = (): void => this.#wake()
     signal?.addEventListener('abort', wake, { once: true })
     try {
-      while (!this.#closed && !signal?.aborted) {
+      const { erasures } = after ?? { erasures: (await this.#store.erased()).count }
+      for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Taken before the read: what is committed during it wakes us again.
         const news = this.#news()
         const events = await this.#store.events({ after: at, limit: page, ...(of ? { of } : {}) })
+        // Asked after the read: what was taken before it is known then.
+        const erased = first || events.length > 0 ? await this.#store.erased(of) : undefined
+        if (erased && erased.count > erasures && erased.position > at) {
+          throw new PawlError('cursor_expired', `It is ${cursorAt(at, erasures)}; events up to position ${erased.position} were erased.`)
+        }
         for (const event of events) {
           if (this.#closed || signal?.aborted) return
           at = event.position
-          yield await this.#shown(event)
+          yield await this.#shown(event, cursorAt(at, erasures))
         }
         for (let live = reader.live.shift(); live; live = reader.live.shift()) yield live
         if (events.length === 0) await news
@@ -128,8 +140,7 @@ export class Feed {
     for (const wake of wakes) wake()
   }
 
-  async #shown(event: EventRecord): Promise<FeedEvent> {
-    const cursor = `p${event.position}`
+  async #shown(event: EventRecord, cursor: string): Promise<FeedEvent> {
     if (event.type !== 'call.settled') return { ...event, body: this.#redact.deep(event.body), cursor } as FeedEvent
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
@@ -148,10 +159,12 @@ export class Feed {
   }
 }
 
-/** The position a cursor stands for. */
-function cursorOf(cursor: string | undefined): number {
-  if (cursor === undefined) return 0
-  const match = /^p(\d{1,15})$/.exec(cursor)
+const cursorAt = (position: number, erasures: number): string => (erasures === 0 ? `p${position}` : `p${position}e${erasures}`)
+
+/** The place a cursor stands for. */
+function cursorOf(cursor: string | undefined): Cursor | undefined {
+  if (cursor === undefined) return undefined
+  const match = /^p(\d{1,15})(?:e(\d{1,15}))?$/.exec(cursor)
   if (!match) throw new PawlError('cursor_invalid', `It is ${JSON.stringify(cursor)}.`)
-  return Number(match[1])
+  return { position: Number(match[1]), erasures: Number(match[2] ?? 0) }
 }

@@ -213,6 +213,12 @@ export const errorTable = {
     says: 'The file is not a Pawl store.',
     next: 'Name another file, or move this one away; it was not touched.',
   },
+  store_damaged: {
+    http: 500,
+    retry: false,
+    says: 'The store is damaged: what it holds cannot be read.',
+    next: 'Stop all workers, keep a copy of the files, and restore a backup. Nothing was repaired or thrown away.',
+  },
   output_unknown: {
     http: 404,
     retry: false,
@@ -230,6 +236,18 @@ export const errorTable = {
     retry: false,
     says: 'The cursor is not one that this feed gave out.',
     next: 'Start from the beginning, or use a cursor from an event you received.',
+  },
+  cursor_expired: {
+    http: 410,
+    retry: false,
+    says: 'Events after this cursor were erased before they were read.',
+    next: 'Read from the beginning (leave `after` out), or take the state from session.calls, and go on from there.',
+  },
+  erase_open: {
+    http: 409,
+    retry: false,
+    says: 'There are open calls, which are never erased.',
+    next: "Cancel them first or let them end, or say { open: 'cancel' }.",
   },
   runtime_closed: {
     http: 503,

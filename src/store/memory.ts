@@ -3,14 +3,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { frame } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
+import { type Clock, systemClock } from '../kernel/time.ts'
 import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
-import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { Places } from '../journal/places.ts'
 import { Deadlines } from './deadlines.ts'
 import { GroupCommit } from './group.ts'
 import { HeldPlaces } from './held-places.ts'
-import type { AttachmentRecord, Change, Committed, Guard, Store } from './store.ts'
+import { MemoryFeed } from './memory-feed.ts'
+import type { AttachmentRecord, Change, Committed, ErasedPage, EraseQuery, Guard, Scope, Store } from './store.ts'
 
 /** A call, and what moves about it apart: a write replaces a pointer. */
 interface Row {
@@ -25,12 +25,17 @@ const recordOf = (row: Row | undefined): CallRecord | undefined =>
 const done: Committed = { ok: true }
 const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachment, data: Uint8Array.from(attachment.data) })
 
+const isIn = ({ inserted: { position } }: Row, of: Scope | undefined): boolean =>
+  !of || (position.tenant === of.tenant && (of.session === undefined || position.session === of.session))
+
 /** Methods, not closures: what one store has taught the compiler serves the next. */
 class Tables {
   readonly calls = new Map<string, Row>()
   readonly positions = new Places<Row>()
   /** Those that want a worker, or have one: looking for work costs neither what is settled nor what is parked. */
   readonly wanting = new Set<Row>()
+  /** Not settled, parked or not. */
+  readonly unsettled = new Set<Row>()
   readonly steps = new Map<string, Map<string, StepRecord>>()
   readonly waits = new Map<string, WaitRecord>()
   readonly keys = new Map<string, string>()
@@ -39,9 +44,11 @@ class Tables {
   /** Of those. */
   readonly deadlines = new Deadlines()
   readonly attachments = new Map<string, AttachmentRecord>()
-  readonly events: { readonly event: NewEvent; readonly seq: number }[] = []
-  readonly sequences = new Map<string, Map<string, number>>()
   readonly places: HeldPlaces
+  /** The calls that speak of each attachment, and the attachments of each call. */
+  readonly users = new Map<string, Set<string>>()
+  readonly usedBy = new Map<string, Set<string>>()
+  readonly feed = new MemoryFeed()
 
   constructor(places: HeldPlaces) {
     this.places = places
@@ -61,6 +68,7 @@ class Tables {
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
       this.calls.set(inserted.uid, row)
       this.positions.set(inserted.position, row)
+      if (inserted.state !== 'settled') this.unsettled.add(row)
       if (inserted.state !== 'settled' && inserted.state !== 'parked') this.wanting.add(row)
     }
     if (change.updateCall) {
@@ -68,6 +76,7 @@ class Tables {
       const row = this.calls.get(uid) as Row
       row.progress = progress
       if (release) row.owner = null
+      if (progress.state === 'settled') this.unsettled.delete(row)
       if (progress.state === 'settled' || progress.state === 'parked') this.wanting.delete(row)
       else this.wanting.add(row)
     }
@@ -104,14 +113,60 @@ class Tables {
         // A copy: the caller's buffer may be used again, ours is the record.
         if (!this.attachments.has(id)) this.attachments.set(id, copyOf(each))
       }
-    for (const event of change.events) {
-      let last = this.sequences.get(event.tenant)
-      if (!last) this.sequences.set(event.tenant, (last = new Map()))
-      const seq = (last.get(event.session) ?? 0) + 1
-      last.set(event.session, seq)
-      this.events.push({ event, seq })
-    }
+    if (change.uses)
+      for (const { tenant, id, call } of change.uses) {
+        const name = frame(tenant, id)
+        this.users.set(name, (this.users.get(name) ?? new Set()).add(call))
+        this.usedBy.set(call, (this.usedBy.get(call) ?? new Set()).add(name))
+      }
+    for (const event of change.events) this.feed.add(event)
     return done
+  }
+
+  erase({ of, settledBefore = Number.POSITIVE_INFINITY, limit }: EraseQuery, anew: boolean): ErasedPage {
+    const busy = new Set([...this.unsettled].map(({ inserted: { position } }) => frame(position.tenant, position.session)))
+    const taken: Row[] = []
+    for (const row of this.calls.values()) {
+      if (taken.length >= limit) break
+      const { tenant, session } = row.inserted.position
+      if (row.progress.state !== 'settled' || (row.progress.settledAt ?? 0) >= settledBefore) continue
+      if (isIn(row, of) && !busy.has(frame(tenant, session))) taken.push(row)
+    }
+    const had = this.attachments.size
+    if (taken.length > 0) this.feed.begin()
+    for (const row of taken) this.#forget(row)
+    const uids = new Set(taken.map(({ inserted }) => inserted.uid))
+    const sessions = new Map(taken.map(({ inserted: { position } }) => [frame(position.tenant, position.session), position]))
+    let events = 0
+    for (const session of sessions.values()) events += this.feed.erase(session, uids, anew)
+    const next = taken.length < limit ? null : 'more'
+    // Of a whole tenant, also what no call speaks of.
+    if (of && of.session === undefined && anew && next === null) {
+      for (const [name, { tenant }] of this.attachments) if (tenant === of.tenant && !this.users.has(name)) this.attachments.delete(name)
+    }
+    return { calls: taken.length, events, attachments: had - this.attachments.size, next }
+  }
+
+  #forget({ inserted: { uid, position } }: Row): void {
+    this.calls.delete(uid)
+    this.positions.delete(position)
+    this.steps.delete(uid)
+    for (const id of this.waitsOf.get(uid) ?? []) {
+      const wait = this.waits.get(id) as WaitRecord
+      this.keys.delete(wait.keyHash)
+      if (wait.resolution === null) this.deadlines.remove(wait)
+      this.waits.delete(id)
+      this.open.delete(id)
+    }
+    this.waitsOf.delete(uid)
+    for (const name of this.usedBy.get(uid) ?? []) {
+      const users = this.users.get(name)
+      users?.delete(uid)
+      if (users?.size !== 0) continue
+      this.users.delete(name)
+      this.attachments.delete(name)
+    }
+    this.usedBy.delete(uid)
   }
 
   #holds(guard: Guard): boolean {
@@ -134,13 +189,12 @@ class Tables {
   }
 }
 
-export function memoryStore(options: { clock: Clock }): Store {
-  const { clock } = options
+export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): Store {
   const workers = new Map<string, number>()
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
   const places = new HeldPlaces(clock, alive)
   const tables = new Tables(places)
-  const { calls, positions, wanting, steps, waits, keys, waitsOf, deadlines, attachments, events } = tables
+  const { calls, positions, wanting, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, feed } = tables
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
@@ -168,17 +222,37 @@ export function memoryStore(options: { clock: Clock }): Store {
       const found = attachments.get(frame(tenant, id))
       return found && copyOf(found)
     },
-    events: ({ after, limit, of }) => {
-      const found: EventRecord[] = []
-      for (let index = after; index < events.length && found.length < limit; index++) {
-        const { event, seq } = events[index] as (typeof events)[number]
-        if (!of || (event.tenant === of.tenant && event.session === of.session)) found.push({ ...event, position: index + 1, seq })
-      }
-      return found
-    },
+    events: (query) => feed.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),
-    lastPosition: () => events.length,
+    lastPosition: () => feed.last,
+    erased: (of) => feed.erased(of),
+    unsettled: ({ of, after, limit }) =>
+      [...unsettled]
+        .filter((row) => row.inserted.uid > after && isIn(row, of))
+        .toSorted((a, b) => (a.inserted.uid < b.inserted.uid ? -1 : 1))
+        .slice(0, limit)
+        .map(({ inserted: { uid, position, tool, createdAt }, progress: { state, startedAt, wait, deaths }, owner }) => ({
+          uid,
+          position,
+          tool,
+          state,
+          createdAt,
+          startedAt,
+          wait,
+          deaths,
+          owner,
+          alive: alive(owner),
+        })),
+    erase: (query) => tables.erase(query, query.settledBefore === undefined),
+    scrub: () => true,
+    inspect: () => ({
+      schema: 0,
+      bytes: 0,
+      position: feed.last,
+      workers: [...workers].map(([id, until]) => ({ id, leaseMs: until - clock.monotonic() })),
+      problems: [],
+    }),
     renew: (worker, leaseMs) => {
       workers.set(worker, clock.monotonic() + leaseMs)
       group.shared = workers.size > 1

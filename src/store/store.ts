@@ -6,6 +6,7 @@
 
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
+import type { AttachmentUse } from '../journal/uses.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Heart } from './heart.ts'
 
@@ -72,6 +73,8 @@ export interface Change {
   readonly resolveWait?: { readonly id: string; readonly resolution: string }
   /** An id names its bytes: one that is on record in its tenant stays as it was first written. */
   readonly attachments?: readonly AttachmentRecord[]
+  /** Which calls speak of which attachments: one is kept as long as any of them is. */
+  readonly uses?: readonly AttachmentUse[]
   readonly events: readonly NewEvent[]
 }
 
@@ -102,6 +105,62 @@ export interface EventQuery {
 export interface CallPage {
   readonly after: string
   readonly limit: number
+}
+
+/** What is open, without its payloads. */
+export type Unsettled = Pick<
+  CallRecord,
+  'uid' | 'position' | 'tool' | 'state' | 'createdAt' | 'startedAt' | 'wait' | 'deaths' | 'owner'
+> & {
+  /** Whether its owner's lease holds, by the store's clock. */
+  readonly alive: boolean
+}
+
+export interface Scope {
+  readonly tenant: string
+  /** All of the tenant's if left out. */
+  readonly session?: string
+}
+
+export interface EraseQuery {
+  /** Everybody's if left out. */
+  readonly of?: Scope
+  /** Only calls that settled before this instant. Without it a session that has nothing left begins anew, from sequence 1. */
+  readonly settledBefore?: number
+  /** Where the page before ended; '' to begin. */
+  readonly after: string
+  /** How many calls at most. */
+  readonly limit: number
+}
+
+export interface ErasedPage {
+  readonly calls: number
+  readonly events: number
+  readonly attachments: number
+  /** Where to go on; null when there is no more. */
+  readonly next: string | null
+}
+
+/** How far the journal is no longer whole. */
+export interface Erasure {
+  /** Of all erasures: each has its number. The last one that took events from what was asked about. */
+  readonly count: number
+  /** The highest position that was ever taken from it. */
+  readonly position: number
+}
+
+/** What a store can tell of itself. */
+export interface StoreFacts {
+  readonly schema: number
+  readonly bytes: number
+  /** The last position given out. */
+  readonly position: number
+  readonly workers: readonly {
+    readonly id: string
+    /** How long its lease still holds; not more than 0 if it does not. */ readonly leaseMs: number
+  }[]
+  /** What is wrong with it, a sentence each. */
+  readonly problems: readonly string[]
 }
 
 /** A hint that something changed; never the truth, always followed by a read. */
@@ -141,6 +200,10 @@ export interface Store {
   events(query: EventQuery): Soon<EventRecord[]>
   /** Of the newest event; 0 if there is none. */
   lastPosition(): Soon<number>
+  /** What was erased of a session's events, or of all. */
+  erased(of?: EventQuery['of']): Soon<Erasure>
+  /** Calls that are not settled, in the order of their uids. Costs what is open, not what was. */
+  unsettled(page: CallPage & { readonly of?: Scope }): Soon<Unsettled[]>
 
   /** Whether each of these would be refused now. */
   full(takes: readonly Take[]): Soon<boolean[]>
@@ -164,6 +227,17 @@ export interface Store {
   keepAlive?(worker: string, heart: Heart): void
   /** Ends the worker's lease: what it still owns may be claimed at once. */
   leave(worker: string): Soon<void>
+
+  /**
+   * Forgets one page of settled calls: with their steps, waits and events, and with the attachments that no other call uses, in one
+   * transaction. A session that has an open call is left whole: a body or a batch that goes on asks for what it had called. The sequence of
+   * a session goes on after what was erased.
+   */
+  erase(query: EraseQuery): Soon<ErasedPage>
+  /** Makes what was erased unreadable on the disk too, if that can be done in a moment; false if bytes of it may remain in unused parts. */
+  scrub(): Soon<boolean>
+  /** What the store knows of itself. Bounded, whatever is in it. */
+  inspect(): Soon<StoreFacts>
 
   /** A value kept with the store, written by whoever comes first; everyone reads the same. */
   setting(key: string, ifAbsent: string): Soon<string>

@@ -1,6 +1,17 @@
-// `pawl/testing`: for people who test their tools, and for ourselves.
+// `pawl/testing`: for people who test their tools, for people who write a store, and for ourselves.
 
 export { type ManualClock, manualClock } from './clock.ts'
 export { type Logged, type TestRuntime, type TestRuntimeOptions, testRuntime } from './runtime.ts'
 export { failingTool, flakyTool, hangingTool, slowTool, type TestTool, type TestToolOptions } from './tools.ts'
-export { type Need, type OpenedStore, type OpenStore, type StoreCase, storeCases } from './store-cases/store-cases.ts'
+export {
+  type Need,
+  type OpenedStore,
+  type OpenStore,
+  reasonToSkip,
+  type StoreCase,
+  storeCases,
+  type StoreTraits,
+  titleOf,
+} from './store-cases/store-cases.ts'
+export { memoryStore } from '../store/memory.ts'
+export type * from '../store/store.ts'

@@ -124,3 +124,19 @@ test('DUR-11: principals are kept to the letter', async () => {
     expect(await session.calls.get(`${index}`)).toMatchObject({ principal })
   }
 })
+
+test("DUR-6: a pool of the application's own gives its settings, and is neither used up, changed nor ended", async () => {
+  const pool = new pg.Pool({ ...server.connection, max: 1, application_name: 'the app' })
+  const [{ before }] = (await pool.query(`SELECT current_setting('search_path') AS before`)).rows as [{ before: string }]
+  // The application has its only connection in its hands all the while.
+  const client = await pool.connect()
+  const runtime = await createRuntime({ store: pool, keys, tools: [greet] })
+  expect(await runtime.session('pool').run([{ id: 'a', name: 'greet', input: { name: 'Ada' } }])).toMatchObject([{ status: 'success' }])
+  const { rows } = await client.query(`SELECT current_setting('search_path') AS path, current_setting('synchronous_commit') AS commit`)
+  expect(rows).toEqual([{ path: before, commit: 'on' }])
+  await runtime.close()
+  client.release()
+  expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  expect(pool.totalCount).toBe(1)
+  await pool.end()
+})

@@ -1,7 +1,7 @@
 // A real PostgreSQL for tests, from npm: its own data directory, loopback only, gone when the test is.
 
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,10 @@ export interface Connection {
 
 export interface Server {
   readonly connection: Connection
+  /** As a power cut: no connection is ended properly, nothing is written any more. */
+  crash(): Promise<void>
+  /** On the same data, at the same port. */
+  start(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -38,7 +42,7 @@ export async function startServer(): Promise<Server> {
     user: connection.user,
     password: connection.password,
     authMethod: 'scram-sha-256',
-    persistent: false,
+    persistent: true, // removed by us, so that it can be started again
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
     // No socket in a shared folder, and syncs as in production: what is measured here is what is promised.
@@ -46,8 +50,19 @@ export async function startServer(): Promise<Server> {
     onLog: keep,
     onError: keep,
   })
+  let up = true
+  const crash = async (): Promise<void> => {
+    up = false
+    const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+    process.kill(pid, 'SIGQUIT')
+    await gone(pid)
+  }
+  const start = async (): Promise<void> => {
+    await server.start()
+    up = true
+  }
   const stop = async (): Promise<void> => {
-    await server.stop()
+    if (up) await server.stop()
     rmSync(databaseDir, { recursive: true, force: true })
   }
   try {
@@ -57,7 +72,7 @@ export async function startServer(): Promise<Server> {
     rmSync(databaseDir, { recursive: true, force: true })
     throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause })
   }
-  return { connection, stop }
+  return { connection, crash, start, stop }
 }
 
 async function freePort(): Promise<number> {
@@ -66,4 +81,15 @@ async function freePort(): Promise<number> {
   const { port } = probe.address() as { port: number }
   await new Promise((resolve) => probe.close(resolve))
   return port
+}
+
+async function gone(pid: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(pid, 0)
+    } catch {
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
 }

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime, retry, type Runtime, type Tool, tool } from 'pawl'
-import { type ManualClock, manualClock } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ManualClock, manualClock, memoryStore } from 'pawl/testing'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { Store } from '../../src/store/store.ts'
 import { type Mortal, mortal, type StoreKind, storeOf } from '../mortal.ts'
@@ -316,4 +316,38 @@ describe.each(['memory', 'sqlite'] as const)('recovery on %s', (kind: StoreKind)
     expect((await lost)[0]).toEqual(outcome) // who waited at the zombie hears the one outcome
     open.push(zombie)
   })
+})
+
+test('DUR-3: a body that is taken up while the runtime still opens may call others at once', async () => {
+  const clock = manualClock()
+  const inner = memoryStore({ clock })
+  let ran = 0
+  const leaf = tool({ name: 'leaf', description: 'A leaf', input: { type: 'object' }, hints: { readOnly: true }, execute: () => ++ran })
+  const tree = tool({
+    name: 'tree',
+    description: 'Calls a leaf',
+    input: { type: 'object' },
+    onCrash: 'rerun',
+    execute: async (_, ctx) => (ctx.attempt === 1 ? new Promise(() => {}) : ctx.run([{ id: 'leaf', name: 'leaf', input: {} }])),
+  })
+  const doomed = mortal(inner)
+  const options = { tools: [leaf, tree], clock, keys: { secret: 'x'.repeat(32) } }
+  const first = await createRuntime({ store: doomed.store, ...options })
+  first
+    .session('s')
+    .run([{ id: 't', name: 'tree', input: {} }])
+    .catch(() => {})
+  await clock.advance(100)
+  doomed.die()
+  await clock.advance('2m')
+  // Its last look before it is open takes as long as the body does.
+  let goOn = (): void => {}
+  const gate = new Promise<void>((resolve) => (goOn = resolve))
+  const slow: Store = { ...inner, dueWaits: async (now, limit) => (await gate, inner.dueWaits(now, limit)) }
+  const opening = createRuntime({ store: slow, ...options })
+  await vi.waitFor(() => expect(ran).toBe(1))
+  goOn()
+  const runtime = await opening
+  expect(await runtime.session('s').run([{ id: 't', name: 'tree', input: {} }])).toMatchObject([{ status: 'success', attempts: 2 }])
+  await runtime.close({ grace: 0 })
 })

@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Soon } from '../../kernel/soon.ts'
 import { type CallRecord, type Resolution, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
+import { attachmentsIn } from '../../journal/uses.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
 import { decodeResolution, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
@@ -87,10 +88,12 @@ export class Answers {
     const { store, clock, waiters } = this.#host
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const text = encodeResolution(resolution)
+    const said = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })
     const committed = await store.commit({
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: text },
+      ...(said.length > 0 ? { uses: said.map((id) => ({ tenant: subject.tenant, id, call: call.uid })) } : {}),
       ...also,
       events: also ? [...also.events, resolved] : [resolved],
     })

@@ -6,6 +6,7 @@ import type { OutcomeStatus } from '../../kernel/outcome.ts'
 import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../journal/call-state.ts'
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
 import { accountedFor } from '../../journal/times.ts'
+import { attachmentsIn, type AttachmentUse } from '../../journal/uses.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
 import { NoRoom, type Stop } from '../engine.ts'
 import { cancelling, type Why } from './cancelling.ts'
@@ -116,14 +117,27 @@ export class HeldCall {
 
   /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
   held(change: Omit<Change, 'guards'>): Change {
-    return { guards: this.#guards(), ...change, ...this.#waiting() }
+    const said = change.steps ? attachmentsIn(...change.steps.flatMap(({ input, value }) => [input, value])) : none
+    return { guards: this.#guards(), ...change, ...this.#waiting(said) }
   }
 
   /** The call as it now stands, and the event that tells of it. */
   moved(event: NewEvent, release = false): Change {
     const { progress } = this
     const change: Change = { guards: this.#guards(), updateCall: { uid: this.request.uid, progress, release }, events: [event] }
-    return this.attachments ? { ...change, ...this.#waiting() } : change
+    const said = attachmentsIn(progress.args, progress.outcome)
+    return this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change
+  }
+
+  /** The attachments that these texts speak of. */
+  uses(...texts: readonly string[]): Pick<Change, 'uses'> {
+    const said = attachmentsIn(...texts)
+    return said.length > 0 ? { uses: this.#usesOf(said) } : {}
+  }
+
+  #usesOf(ids: readonly string[]): AttachmentUse[] {
+    const { tenant, call } = this.#subject
+    return [...new Set(ids)].map((id) => ({ tenant, id, call }))
   }
 
   /** With a write that ends its running: all its places. */
@@ -137,10 +151,12 @@ export class HeldCall {
     return [{ kind: 'holds', call: this.request.uid, fence: this.request.fence }]
   }
 
-  #waiting(): Pick<Change, 'attachments'> {
+  #waiting(said: readonly string[]): Pick<Change, 'attachments' | 'uses'> {
     const { attachments } = this
     this.attachments = null
-    return attachments ? { attachments } : {}
+    const made = attachments?.map(({ id }) => id) ?? none
+    if (made.length + said.length === 0) return {}
+    return { ...(attachments ? { attachments } : {}), uses: this.#usesOf([...made, ...said]) }
   }
 
   /** The last write of a call. */

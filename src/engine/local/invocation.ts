@@ -110,6 +110,7 @@ export class LocalInvocation implements Invocation {
     held.ride({
       guards: [{ kind: 'absent', position: request.position }],
       insertCall: request,
+      ...held.uses(request.input),
       events: [held.event('call.received', request.createdAt, { tool: this.options.name ?? request.tool })],
     })
   }

@@ -45,6 +45,11 @@ export class Listener {
     }
   }
 
+  /** Whether notifications can come. */
+  get listening(): boolean {
+    return this.#client !== null
+  }
+
   /** We wrote. If nothing of others lies between, there is nothing to look for. */
   own(version: number): void {
     if (this.#seen === version - 1) this.#seen = version

@@ -64,6 +64,7 @@ class Planner implements Plan {
   readonly #files: Row[] = []
   readonly #facts: Row[] = []
   readonly #placings: Row[] = []
+  readonly #uses: Row[] = []
   readonly #placesTaken = new Set<string>()
   readonly #inserted = new Map<string, Inserted>()
   readonly #newWaits = new Map<string, Needs>()
@@ -116,6 +117,7 @@ class Planner implements Plan {
       const names = { tenant: nameIn(a.tenant), id: nameIn(a.id), mediaType: nameIn(a.mediaType), name: nameIn(a.name) }
       this.#files.push({ ...names, needs, place: digest(a.tenant, a.id), data: Buffer.from(a.data).toString('base64') })
     }
+    for (const u of change.uses ?? []) this.#uses.push({ needs, place: digest(u.tenant, u.id), call: nameIn(u.call) })
     if (this.#bytes > mostBytes) this.full = true
     for (const e of change.events) {
       const { tenant, session, call, type, at } = e
@@ -125,7 +127,9 @@ class Planner implements Plan {
   }
 
   get values(): readonly (string | null)[] {
-    const all = [this.#guards, this.#calls, this.#moves, this.#steps, this.#waits, this.#answers, this.#files, this.#facts, this.#placings]
+    const [guards, calls, moves, steps] = [this.#guards, this.#calls, this.#moves, this.#steps]
+    const [waits, answers, files, facts] = [this.#waits, this.#answers, this.#files, this.#facts]
+    const all = [guards, calls, moves, steps, waits, answers, files, facts, this.#placings, this.#uses]
     return all.map((rows) => (rows.length === 0 ? null : JSON.stringify(rows)))
   }
 

@@ -10,16 +10,21 @@ import { type Clock, systemClock } from '../../kernel/time.ts'
 import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
 import { besides, Thread } from '../thread.ts'
+import { Keeper } from './keep.ts'
 import { Listener } from './listener.ts'
 import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeOf, takeIn, stepOf, waitOf } from './rows.ts'
-import { migrate } from './schema.ts'
+import { counts, migrate } from './schema.ts'
 import type { BeatQuestion } from './thread.ts'
 import { Together } from './together.ts'
+import { clearly } from './trouble.ts'
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host/database`, or what `pg` takes. */
-  readonly connection: string | pg.ClientConfig
+  /**
+   * `postgres://user:password@host/database`, what `pg` takes, or a pool of the application's own: then its settings are used. The connections
+   * are the store's (six at most: one writes, four read, one listens), because theirs are other settings than the application's queries want.
+   */
+  readonly connection: string | pg.ClientConfig | pg.Pool
   /** Where the tables are; it is made if it is not there. Default: `pawl`. */
   readonly schema?: string
   /** For timers only: what time it is, PostgreSQL says. */
@@ -48,7 +53,7 @@ export async function postgresStore({
       `The schema is ${JSON.stringify(schema)}; use up to 41 of a-z, 0-9 and _, not starting with a digit.`,
     )
   }
-  const given = typeof connection === 'string' ? { connectionString: connection } : connection
+  const given = configOf(connection)
   const plain: pg.ClientConfig = {
     ...given,
     options: `${given.options ?? ''} -c search_path=${schema} -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
@@ -73,7 +78,7 @@ export async function postgresStore({
   const sendNow = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
-      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
       values: [...plan.values, channel, self],
     })
     const { bad, raised, lacking } = done[0] as { bad: number[]; raised: number; lacking: Record<number, string> }
@@ -137,8 +142,9 @@ export async function postgresStore({
       // No threads here, or settings with functions in them, which cannot travel: then the lease lives with the event loop.
     }
   }
+  const keeper = new Keeper(readers, { listening: () => listener.listening, clock })
   let closing: Promise<void> | null = null
-  return {
+  return clearly({
     kind: 'postgres',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
@@ -178,7 +184,7 @@ export async function postgresStore({
            FROM ROWS FROM (json_to_recordset($1) AS (holder text, above text[], places json)) WITH ORDINALITY AS t ORDER BY t.ordinality`,
         [JSON.stringify(takes.map(takeIn))],
       ),
-    holds: () => all(holdOf, 'SELECT name, holder, worker, ticket FROM counting ORDER BY name, holder', []),
+    holds: () => all(holdOf, `SELECT name, holder, worker, ticket FROM holds WHERE ${counts('holds')} ORDER BY name, holder`, []),
     lastPosition: async () => (await one(({ position }: { position: number }) => position, 'SELECT position FROM log', [])) ?? 0,
     renew: async (worker, leaseMs) => {
       const living = await readers.query(
@@ -220,6 +226,12 @@ export async function postgresStore({
       }
     },
     ...(clock === systemClock ? { keepAlive } : {}),
+    erased: (of) => keeper.erased(of),
+    unsettled: (page) => keeper.unsettled(page),
+    erase: (query) => keeper.erase(query),
+    // Dead rows are the server's to reuse; their bytes stay in its files until then.
+    scrub: () => false,
+    inspect: () => keeper.inspect(),
     leave: async (worker) => {
       await readers.query('DELETE FROM workers WHERE id = $1', [nameIn(worker)])
       await readers.query('SELECT pg_notify($1, $2)', [channel, self])
@@ -239,7 +251,15 @@ export async function postgresStore({
       })()
       return closing
     },
-  }
+  })
+}
+
+function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
+  if (typeof connection === 'string') return { connectionString: connection }
+  if (!('totalCount' in connection)) return connection
+  // A pool hides what must not be printed from whoever copies its options.
+  const { password, ssl } = connection.options
+  return { ...connection.options, ...(password === undefined ? {} : { password }), ...(ssl === undefined ? {} : { ssl }) }
 }
 
 /** Connects once, to make the tables and to say clearly what is wrong if that fails. */

@@ -4,6 +4,7 @@
 
 import type { ClientBase } from 'pg'
 import { PawlError } from '../../kernel/errors.ts'
+import { eraseFunction } from './keep.ts'
 
 const tables = `
   CREATE TABLE meta (one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
@@ -54,7 +55,7 @@ const tables = `
  */
 const writeGroup = `
   CREATE FUNCTION write_group_2(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
-    placings json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
+    placings json, newuses json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
     -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
   DECLARE last bigint; told_now bigint := 0; op record; lacks text;
@@ -145,10 +146,16 @@ const writeGroup = `
         FROM json_to_recordset(files) AS f(needs integer[], place text, tenant text, id text, "mediaType" text, name text, data text)
         WHERE NOT needs && bad ON CONFLICT DO NOTHING;
     END IF;
+    IF newuses IS NOT NULL THEN
+      INSERT INTO uses SELECT decode(place, 'hex'), call FROM json_to_recordset(newuses) AS u(needs integer[], place text, call text)
+        WHERE NOT needs && bad ON CONFLICT DO NOTHING;
+    END IF;
     IF facts IS NOT NULL THEN
       WITH told AS (SELECT *, decode(scope, 'hex') AS s FROM json_to_recordset(facts) AS e(n integer, needs integer[], scope text,
           tenant text, session text, call text, type text, at bigint, body text) WHERE NOT needs && bad),
-        before AS (SELECT s, coalesce((SELECT seq FROM events WHERE events.scope = s ORDER BY position DESC LIMIT 1), 0) AS seq
+        -- The last events of a session may have been erased.
+        before AS (SELECT s, greatest((SELECT seq FROM events WHERE events.scope = s ORDER BY position DESC LIMIT 1),
+            (SELECT seq FROM erasures WHERE erasures.scope = s), 0) AS seq
           FROM (SELECT DISTINCT s FROM told) AS scopes)
         INSERT INTO events SELECT last + row_number() OVER (ORDER BY n), s, before.seq + row_number() OVER (PARTITION BY s ORDER BY n),
           tenant, session, call, type, at, body FROM told JOIN before USING (s);
@@ -159,6 +166,10 @@ const writeGroup = `
     RETURN NEXT;
   END $$;
 `
+
+/** Of the rows of holds: places whose time has not passed, and in line those whose worker lives. */
+export const counts = (holds: string): string => `(${holds}.until IS NULL OR ${holds}.until > clock_timestamp())
+        AND (${holds}.ticket IS NULL OR EXISTS (SELECT 1 FROM workers WHERE workers.id = ${holds}.worker AND workers.until > clock_timestamp()))`
 
 const second = `
   ALTER TABLE calls ADD COLUMN deaths integer NOT NULL DEFAULT 0, ADD COLUMN trouble text, ADD COLUMN line text;
@@ -175,18 +186,29 @@ const second = `
   );
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
-  -- What counts: places whose time has not passed, and in line those whose worker lives.
-  CREATE VIEW counting AS SELECT * FROM holds WHERE (until IS NULL OR until > clock_timestamp())
-    AND (ticket IS NULL OR EXISTS (SELECT 1 FROM workers WHERE workers.id = holds.worker AND workers.until > clock_timestamp()));
   -- The places for which a holder has to wait.
   CREATE FUNCTION lacking_places(who text, lenders text[], places json) RETURNS TABLE (name text) LANGUAGE sql AS $$
     SELECT x.name FROM ROWS FROM (json_to_recordset(places) AS (place text, name text, capacity integer)) WITH ORDINALITY AS x
-      WHERE (SELECT count(*) FROM counting AS c WHERE c.place = decode(x.place, 'hex') AND c.holder <> who AND c.holder <> ALL (lenders)
+      WHERE (SELECT count(*) FROM holds AS c WHERE c.place = decode(x.place, 'hex') AND ${counts('c')}
+        AND c.holder <> who AND c.holder <> ALL (lenders)
         AND (c.ticket IS NULL OR c.ticket <
         coalesce((SELECT min(coalesce(own.ticket, 0)) FROM holds AS own WHERE own.place = decode(x.place, 'hex')
           AND (own.holder = who OR own.ticket IS NULL AND own.holder = ANY (lenders))), 9007199254740991)))
         >= x.capacity ORDER BY x.ordinality
   $$;
+  -- Found by age to be erased, and by session to be left alone.
+  CREATE INDEX calls_settled ON calls ("settledAt", uid) WHERE state = 'settled';
+  CREATE INDEX calls_parked ON calls (scope, uid) WHERE state = 'parked';
+  CREATE TABLE uses (place bytea NOT NULL, call text COLLATE "C" NOT NULL, PRIMARY KEY (place, call));
+  CREATE INDEX uses_call ON uses (call);
+  -- What was written before uses were kept: told from what is on record.
+  INSERT INTO uses SELECT a.place, c.uid FROM attachments AS a JOIN calls AS c ON c.tenant = a.tenant
+    WHERE strpos(c.input, a.id) > 0 OR strpos(c.args, a.id) > 0 OR strpos(c.outcome, a.id) > 0
+      OR EXISTS (SELECT 1 FROM steps AS s WHERE s.call = c.uid AND (strpos(s.value, a.id) > 0 OR strpos(s.input, a.id) > 0))
+      OR EXISTS (SELECT 1 FROM waits AS w WHERE w.call = c.uid AND strpos(w.resolution, a.id) > 0);
+  -- What was erased: of all under '', of a session under the digest of its name. The sequence of a session goes on from here.
+  CREATE TABLE erasures (scope bytea PRIMARY KEY, seq bigint NOT NULL, position bigint NOT NULL, count bigint NOT NULL);
+  INSERT INTO erasures VALUES ('', 0, 0, 0);
 `
 
 /**
@@ -194,7 +216,7 @@ const second = `
  * the function of each version has a name of its own: processes of the version before go on while a fleet is replaced. The function of
  * the first version is made nowhere any more.
  */
-const migrations: readonly string[] = ['', second + writeGroup]
+const migrations: readonly string[] = ['', second + writeGroup + eraseFunction]
 
 /** Makes the schema, or brings it up to date: all or nothing. Two processes may try at once: the second waits, and finds the work done. */
 export async function migrate(client: ClientBase, schema: string): Promise<void> {
@@ -210,6 +232,8 @@ export async function migrate(client: ClientBase, schema: string): Promise<void>
     }
     for (const sql of migrations.slice(version)) await client.query(sql)
     await client.query('UPDATE meta SET version = $1', [migrations.length])
+    // Workers that died leave a row behind; after a day nobody asks about it.
+    await client.query(`DELETE FROM workers WHERE until < clock_timestamp() - interval '1 day'`)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {})

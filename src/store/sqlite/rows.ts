@@ -1,5 +1,6 @@
 // Rows to records and back, and the prepared statements that write them.
 
+import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../../journal/event.ts'
@@ -13,6 +14,9 @@ type CallRow = Omit<CallRecord, 'position'> & CallPosition
 export function callOf({ tenant, session, batch, id, occurrence, ...rest }: CallRow): CallRecord {
   return { ...rest, position: { tenant, session, batch, id, occurrence } }
 }
+
+/** What an erasure leaves of a session's name. */
+export const scopeOf = (tenant: string, session: string): string => hash('sha256', frame(tenant, session), 'base64url')
 
 export const eventOf = (row: { body: string }): EventRecord => ({ ...row, body: JSON.parse(row.body) }) as unknown as EventRecord
 
@@ -33,6 +37,7 @@ export class GroupWriter {
   readonly #resolveWait: StatementSync
   readonly #queueParked: StatementSync
   readonly #putAttachment: StatementSync
+  readonly #putUse: StatementSync
   readonly #events: EventWriter
   readonly #places: Places
 
@@ -62,6 +67,7 @@ export class GroupWriter {
       `UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`,
     )
     this.#putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
+    this.#putUse = db.prepare('INSERT OR IGNORE INTO uses (tenant, id, call) VALUES (?, ?, ?)')
     this.#events = new EventWriter(db)
   }
 
@@ -109,6 +115,7 @@ export class GroupWriter {
       this.#queueParked.run(change.resolveWait.id)
     }
     for (const a of change.attachments ?? []) this.#putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
+    for (const { tenant, id, call } of change.uses ?? []) this.#putUse.run(tenant, id, call)
     for (const event of change.events) this.#events.add(event)
     return { ok: true }
   }
@@ -178,7 +185,11 @@ class EventWriter {
   #gathered: NewEvent[] = []
 
   constructor(db: DatabaseSync) {
-    this.#lastSeq = db.prepare('SELECT max(seq) AS seq FROM events WHERE tenant = ? AND session = ?')
+    // Some of the last may have been erased.
+    this.#lastSeq = db.prepare(
+      `SELECT max(coalesce((SELECT seq FROM events WHERE tenant = ? AND session = ? ORDER BY position DESC LIMIT 1), 0),
+         coalesce((SELECT seq FROM erasures WHERE scope = ?), 0)) AS seq`,
+    )
     const row = `(${columns.map(() => '?').join(', ')})`
     this.#statements = chunks.map((size) => ({
       size,
@@ -199,7 +210,7 @@ class EventWriter {
     const seqs = new Map<string, { seq: number }>()
     const lastOf = ({ tenant, session }: NewEvent): { seq: number } => {
       const name = frame(tenant, session)
-      const last = seqs.get(name) ?? { seq: (this.#lastSeq.get(tenant, session) as { seq: number | null }).seq ?? 0 }
+      const last = seqs.get(name) ?? { seq: (this.#lastSeq.get(tenant, session, scopeOf(tenant, session)) as { seq: number }).seq }
       seqs.set(name, last)
       return last
     }

@@ -106,6 +106,32 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
+  -- By position, which ends every entry of an index: a reader goes on where it was, however long the session is.
+  DROP INDEX events_session;
+  CREATE INDEX events_session ON events (tenant, session);
+  -- Found by age to be erased, and by session to be left alone.
+  CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
+  CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';
+  CREATE TABLE uses (
+    tenant TEXT NOT NULL,
+    id     TEXT NOT NULL,
+    call   TEXT NOT NULL,
+    PRIMARY KEY (tenant, id, call)
+  ) WITHOUT ROWID;
+  CREATE INDEX uses_call ON uses (call);
+  -- What was written before uses were kept: told from what is on record.
+  INSERT INTO uses SELECT a.tenant, a.id, c.uid FROM attachments AS a JOIN calls AS c ON c.tenant = a.tenant
+    WHERE instr(c.input, a.id) OR instr(c.args, a.id) OR instr(c.outcome, a.id)
+      OR EXISTS (SELECT 1 FROM steps AS s WHERE s.call = c.uid AND (instr(s.value, a.id) OR instr(s.input, a.id)))
+      OR EXISTS (SELECT 1 FROM waits AS w WHERE w.call = c.uid AND instr(w.resolution, a.id));
+  -- What was erased: of all under '', of a session under the digest of its name. The sequence of a session goes on from here.
+  CREATE TABLE erasures (
+    scope    TEXT PRIMARY KEY,
+    seq      INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    count    INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  INSERT INTO erasures VALUES ('', 0, 0, 0);
   `,
 ]
 
@@ -128,7 +154,7 @@ export function migrate(db: DatabaseSync, file: string): void {
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`)
     db.exec('COMMIT')
   } catch (error) {
-    db.exec('ROLLBACK')
+    if (db.isTransaction) db.exec('ROLLBACK') // a full disk has done so already
     throw error
   }
 }

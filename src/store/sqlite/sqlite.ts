@@ -5,7 +5,19 @@
 // Reads are the event loop's; groups of changes are written by it or by a thread (writer.ts), so that a slow disk does not hold it up.
 // Two processes on one file see each other: BEGIN IMMEDIATE with a busy timeout to write, data_version to notice.
 
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,10 +27,12 @@ import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../jou
 import { GroupCommit } from '../group.ts'
 import type { AttachmentRecord, Store } from '../store.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
+import { Keeper } from './keep.ts'
 import { Places } from './places.ts'
 import { busyTimeoutMs } from './protocol.ts'
 import { callOf, eventOf } from './rows.ts'
 import { migrate } from './schema.ts'
+import { clearly, inWords, troubleWith } from './trouble.ts'
 import { Writer, type WriterPath } from './writer.ts'
 
 export interface SqliteOptions {
@@ -55,12 +69,13 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   }
   const db = openDatabase(file, commit)
   const places = new Places(db, () => clock.monotonic())
+  const keeper = new Keeper(db, file)
   // A clock that is moved by hand knows nothing of what happens in a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
   const groups = new Writer(db, clock, { file, synchronous: synchronous(commit) }, path, () => look())
   const group = new GroupCommit(
     clock,
-    (changes) => groups.write(changes),
+    (changes) => inWords(file, () => groups.write(changes)),
     () => groups.isQuick,
   )
 
@@ -82,10 +97,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     attachment: db.prepare('SELECT * FROM attachments WHERE tenant = ? AND id = ?'),
     events: db.prepare('SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?'),
     lastPosition: db.prepare('SELECT max(position) AS last FROM events'),
-    sessionEvents: db.prepare(
-      `SELECT * FROM events WHERE tenant = ?1 AND session = ?2
-         AND seq > (SELECT coalesce(max(seq), 0) FROM events WHERE tenant = ?1 AND session = ?2 AND position <= ?3) ORDER BY seq LIMIT ?4`,
-    ),
+    sessionEvents: db.prepare('SELECT * FROM events WHERE tenant = ? AND session = ? AND position > ? ORDER BY position LIMIT ?'),
     renew: db.prepare('INSERT OR REPLACE INTO workers (id, issued, until) VALUES (?, ?, ?)'),
     living: db.prepare('SELECT count(*) AS n FROM workers WHERE issued <= ?1 AND until > ?1'),
     leave: db.prepare('DELETE FROM workers WHERE id = ?'),
@@ -135,7 +147,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     groups.rest()
   })
 
-  return {
+  return clearly(file, {
     kind: 'sqlite',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
@@ -181,6 +193,11 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
         // RETURNING has an order of its own.
         return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
       }),
+    erased: (of) => keeper.erased(of),
+    unsettled: (page) => keeper.unsettled(page, clock.monotonic()),
+    erase: (query) => groups.alone(() => groups.transactions.run(() => keeper.erase(query))),
+    scrub: () => groups.alone(() => keeper.scrub()),
+    inspect: () => keeper.inspect(clock.monotonic()),
     leave: (worker) =>
       groups.alone(() => {
         q.leave.run(worker)
@@ -204,7 +221,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
       await groups.close()
       db.close()
     },
-  }
+  })
 }
 
 /** The path in a file: URL, for a hint. */
@@ -215,16 +232,15 @@ const synchronous = (commit: SqliteOptions['commit']): 'FULL' | 'NORMAL' => (com
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
+    // SQLite would open what may not be written to read it, and leave files beside it that may not be written either.
+    if (existsSync(file)) accessSync(file, constants.W_OK)
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous(commit)}`)
     return db
   } catch (cause) {
     db?.close()
-    if (cause instanceof PawlError) throw cause
-    const { message, errcode } = cause as Error & { errcode?: number }
-    if (errcode === 26) throw new PawlError('store_not_pawl', `'${file}' is not a database.`, { cause })
-    throw new PawlError('store_unavailable', `'${file}' cannot be opened: ${message}.`, { cause })
+    throw troubleWith(file, cause)
   }
 }
 

@@ -12,7 +12,20 @@ export type Need =
   | 'given clock'
 
 export interface StoreCase {
-  readonly topic: 'commit' | 'guard' | 'claim' | 'wait' | 'feed' | 'payload' | 'hint' | 'list' | 'place'
+  readonly topic:
+    | 'commit'
+    | 'fence'
+    | 'claim'
+    | 'lease'
+    | 'wait'
+    | 'timer'
+    | 'feed'
+    | 'payload'
+    | 'hint'
+    | 'list'
+    | 'place'
+    | 'retention'
+    | 'migrate'
   /** What must hold. */
   readonly name: string
   /** Promises of the specification that rest on it. */

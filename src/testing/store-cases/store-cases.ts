@@ -9,23 +9,31 @@ import type { StoreCase } from './case.ts'
 import { claimCases } from './claim.ts'
 import { commitCases } from './commit.ts'
 import { feedCases } from './feed.ts'
-import { guardCases } from './guard.ts'
+import { fenceCases } from './fence.ts'
+import { leaseCases } from './lease.ts'
+import { migrateCases } from './migrate.ts'
+import { timerCases } from './timer.ts'
 import { hintCases } from './hint.ts'
 import { listCases } from './list.ts'
 import { payloadCases } from './payload.ts'
 import { placeCases } from './place.ts'
+import { retentionCases } from './retention.ts'
 import { waitCases } from './wait.ts'
 
 export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCase, type StoreTraits, titleOf } from './case.ts'
 
 export const storeCases: readonly StoreCase[] = [
   ...commitCases,
-  ...guardCases,
+  ...fenceCases,
   ...claimCases,
+  ...leaseCases,
   ...waitCases,
+  ...timerCases,
   ...feedCases,
   ...payloadCases,
   ...hintCases,
   ...listCases,
   ...placeCases,
+  ...retentionCases,
+  ...migrateCases,
 ]

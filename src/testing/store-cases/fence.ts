@@ -81,9 +81,9 @@ async function assertWritesNothing(store: Store, call: CallRecord): Promise<void
   assert.deepEqual(await store.events({ after: 0, limit: 100 }), events)
 }
 
-export const guardCases: readonly StoreCase[] = [
+export const fenceCases: readonly StoreCase[] = [
   {
-    topic: 'guard',
+    topic: 'fence',
     name: `'unsettled' holds for whoever asks, until the call is settled`,
     promise: ['TIME-3'],
     async run(open) {
@@ -101,20 +101,20 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'absent' lets exactly one of 50 concurrent callers have a place",
     promise: ['CALL-6'],
     run: async (open) => oneWinner([(await open(manualClock())).store]),
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'absent' lets exactly one of 50 callers on two handles have a place",
     promise: ['CALL-6'],
     needs: 'second handle',
     run: async (open) => oneWinner(await twoHandles(open)),
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: 'places that look alike are different places',
     promise: ['CALL-6'],
     async run(open) {
@@ -141,7 +141,7 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'holds' refuses an older fence, a newer one, a settled call and an unknown one",
     promise: ['DUR-7'],
     async run(open) {
@@ -159,7 +159,7 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'holds' looks at the fence, not at the owner: who gave a call back may still land what nobody else took",
     promise: ['DUR-7'],
     async run(open) {
@@ -175,7 +175,7 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: 'a zombie writes nothing once another worker has claimed its call',
     promise: ['DUR-7'],
     async run(open) {
@@ -190,7 +190,7 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: 'a zombie on one handle writes nothing once another handle has claimed its call',
     promise: ['DUR-7'],
     needs: 'second handle',
@@ -204,7 +204,7 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: 'a call settles once: of many outcomes in one tick the first is on record',
     promise: ['CALL-2', 'DUR-1'],
     async run(open) {
@@ -226,7 +226,7 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: 'a call is settled by its holder or claimed from it, never both, when two handles race',
     promise: ['DUR-7', 'CALL-2'],
     needs: 'second handle',
@@ -255,20 +255,20 @@ export const guardCases: readonly StoreCase[] = [
     },
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'open' lets the first of 100 concurrent answers win",
     promise: ['WAIT-2'],
     run: async (open) => firstAnswerWins([(await open(manualClock())).store]),
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'open' lets one of 100 answers on two handles win",
     promise: ['WAIT-2'],
     needs: 'second handle',
     run: async (open) => firstAnswerWins(await twoHandles(open)),
   },
   {
-    topic: 'guard',
+    topic: 'fence',
     name: "'open' refuses a wait that is not on record",
     promise: ['WAIT-2'],
     async run(open) {

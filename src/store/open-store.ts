@@ -1,0 +1,53 @@
+// Which store is meant, opened; and whether its records can be read here.
+
+import { PawlError } from '../kernel/errors.ts'
+import type { Clock } from '../kernel/time.ts'
+import { memoryStore } from './memory.ts'
+import type { Store } from './store.ts'
+
+/** A Pool of the package `pg`, as far as it is told from a store. */
+export interface PgPool {
+  readonly totalCount: number
+  readonly options: object
+}
+
+interface StoreChoice {
+  readonly store: string | Store | PgPool
+  readonly commit?: 'power' | 'process'
+}
+
+export const isStore = (given: string | Store | PgPool): given is Store =>
+  typeof given === 'object' && given !== null && !('totalCount' in given)
+
+export async function openStore({ store, commit }: StoreChoice, clock: Clock): Promise<Store> {
+  if (isStore(store)) return store
+  if (commit !== undefined && commit !== 'power' && commit !== 'process') {
+    throw new PawlError('config_invalid', `commit is ${JSON.stringify(commit)}, not 'power' or 'process'.`)
+  }
+  if (store === 'memory:') return memoryStore({ clock })
+  if (typeof store === 'string' && store.startsWith('sqlite:')) {
+    const { sqliteStore } = await import('./sqlite/sqlite.ts')
+    return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
+  }
+  if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store)) return openPostgres(store, commit ?? 'power', clock)
+  if (typeof store === 'object' && store !== null) return openPostgres(store, commit ?? 'power', clock)
+  const told = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
+  throw new PawlError('config_invalid', `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`)
+}
+
+async function openPostgres(connection: string | PgPool, commit: 'power' | 'process', clock: Clock): Promise<Store> {
+  const postgres = await import('./postgres/postgres.ts').catch((cause: unknown) => {
+    throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
+  })
+  return postgres.postgresStore({ connection: connection as Parameters<typeof postgres.postgresStore>[0]['connection'], commit, clock })
+}
+
+/** The form in which values, outcomes, events and options are recorded. A migration that changes one raises the number in the store. */
+const knownFormat = 1
+
+export async function checkFormat(store: Store): Promise<void> {
+  const format = await store.setting('format', String(knownFormat))
+  if (!(Number(format) <= knownFormat)) {
+    throw new PawlError('store_newer', `Its records are of format ${format}; this version knows ${knownFormat}.`)
+  }
+}

@@ -1,0 +1,73 @@
+// TESTING: opening. Whoever comes first makes the place, whoever comes later finds it, and nobody disturbs the others.
+
+import assert from 'node:assert/strict'
+import { manualClock } from '../clock.ts'
+import type { StoreCase } from './case.ts'
+import * as r from './records.ts'
+
+export const migrateCases: readonly StoreCase[] = [
+  {
+    topic: 'migrate',
+    name: 'what was written is there when all handles were closed and one is opened again',
+    promise: ['DUR-9'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      const call = r.callRecord('u', { state: 'running', owner: 'w' })
+      await r.insert(store, call)
+      r.accepted(
+        await store.commit(
+          r.change({ steps: [r.stepRecord('u', 'a')], events: [r.eventRecord(1)], insertWaits: [r.waitRecord('w', 'u')] }),
+        ),
+      )
+      const { schema } = await store.inspect()
+      await store.close()
+      const later = await again()
+      assert.deepEqual(await later.call('u'), call)
+      assert.equal((await later.steps('u')).length, 1)
+      assert.equal((await later.events({ after: 0, limit: 10 })).length, 1)
+      assert.equal(await later.nextDeadline(), r.waitRecord('w', 'u').deadline)
+      assert.equal((await later.inspect()).schema, schema)
+    },
+  },
+  {
+    topic: 'migrate',
+    name: 'many who open one place at once all find it whole',
+    promise: ['DUR-9'],
+    needs: 'second handle',
+    async run(open) {
+      const { again } = await open(manualClock())
+      const stores = await Promise.all(Array.from({ length: 5 }, () => again()))
+      await Promise.all(stores.map((store, index) => store.commit(r.change({ events: [r.eventRecord(index)] }))))
+      for (const store of stores) assert.equal((await store.events({ after: 0, limit: 10 })).length, stores.length)
+    },
+  },
+  {
+    topic: 'migrate',
+    name: 'opening again takes nothing from who is at work',
+    promise: ['DUR-9', 'DUR-7'],
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      await store.renew('w', 60_000)
+      const call = r.callRecord('u', { state: 'running', owner: 'w' })
+      await r.insert(store, call)
+      const other = await again()
+      assert.deepEqual(await other.claim('other', r.tools, 10), [])
+      r.accepted(
+        await store.commit(r.change({ guards: [r.holds(call)], updateCall: { uid: 'u', progress: r.settled(call), release: true } })),
+      )
+    },
+  },
+  {
+    topic: 'migrate',
+    name: 'a setting is what the first one wrote, for everyone and for good',
+    promise: ['DUR-9'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      assert.equal(await store.setting('k', 'first \0 \\'), 'first \0 \\')
+      assert.equal(await store.setting('k', 'second'), 'first \0 \\')
+      assert.equal(await store.setting('other', 'second'), 'second')
+    },
+  },
+]

@@ -1,0 +1,49 @@
+// A process that opens a store, and tells what it found; or dies by its own hand in the middle of the migration.
+
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { systemClock } from '../../src/kernel/time.ts'
+import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+
+export interface Opening {
+  readonly file?: string
+  readonly connection?: pg.ClientConfig
+  readonly schema?: string
+  /** Dies when so many statements of the migration have been run. */
+  readonly dieAfter?: number
+}
+
+const { file, connection, schema, dieAfter } = JSON.parse(process.env.PAWL_OPEN as string) as Opening
+let left = dieAfter ?? Number.POSITIVE_INFINITY
+const count = (): void => {
+  if (--left < 0) process.kill(process.pid, 'SIGKILL')
+}
+
+if (dieAfter !== undefined) {
+  const exec = DatabaseSync.prototype.exec
+  DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string) {
+    // Each statement alone. Comments may hold a semicolon; none of ours does.
+    for (const each of sql.split(';').filter((part) => part.trim() !== '')) {
+      count()
+      exec.call(this, each)
+    }
+  }
+  const query = pg.Client.prototype.query as (...args: unknown[]) => unknown
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    const result = query.apply(this, args) as Promise<unknown> | undefined
+    return result?.then((answer) => (count(), answer))
+  } as never
+}
+
+// All at once: whoever is told first does not have a head start of a process's birth.
+if (process.send) await new Promise((resolve) => (process.once('message', resolve), process.send?.('ready')))
+const store =
+  file === undefined
+    ? await postgresStore({ connection: connection as pg.ClientConfig, schema: schema as string })
+    : sqliteStore({ file, clock: systemClock, commit: 'power' })
+const { schema: version } = await store.inspect()
+const events = await store.events({ after: 0, limit: 1000 })
+await store.close()
+process.stdout.write(`${version} ${events.length}`)
+process.exit()
