@@ -128,7 +128,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys)
-    engine = await LocalEngine.open({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    engine = new LocalEngine({ store, clock, ids, secret, logger, leaseMs, tools: runnable, drive, returning })
+    await engine.open()
     registry.onChange(() => {
       standing.changed()
       engine.look()

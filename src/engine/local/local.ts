@@ -50,7 +50,7 @@ export class LocalEngine implements Engine {
   #closed = false
   #release = (): void => {}
 
-  private constructor(options: LocalEngineOptions) {
+  constructor(options: LocalEngineOptions) {
     const { store, clock, ids, secret, logger } = options
     this.#drive = options.drive
     const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
@@ -69,18 +69,16 @@ export class LocalEngine implements Engine {
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
 
-  /** Opens for work: takes the lease, then takes over what dead workers left. */
-  static async open(options: LocalEngineOptions): Promise<LocalEngine> {
-    const engine = new LocalEngine(options)
+  /** Opens for work: takes the lease, then takes over what dead workers left. Their bodies may begin, and call, before this resolves. */
+  async open(): Promise<void> {
     try {
-      await engine.#host.lease.renew()
-      engine.#host.lease.keep(() => engine.look())
-      await engine.#sweeper.sweep()
-      await engine.#host.timers.sweep()
-      return engine
+      await this.#host.lease.renew()
+      this.#host.lease.keep(() => this.look())
+      await this.#sweeper.sweep()
+      await this.#host.timers.sweep()
     } catch (error) {
       // What opened half must not hold on to anything.
-      await engine.close(0).catch(() => {})
+      await this.close(0).catch(() => {})
       throw error
     }
   }
