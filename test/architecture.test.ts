@@ -18,7 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   call: ['kernel', 'tool', 'journal', 'policy', 'engine', 'wait'],
   session: ['kernel', 'tool', 'journal', 'store', 'wait', 'engine', 'feed', 'call'],
   runtime: ['kernel', 'tool', 'journal', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'session'],
-  testing: ['kernel', 'tool', 'journal', 'store', 'session', 'runtime'],
+  testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime'],
   index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'call', 'session', 'runtime'],
   adapters: ['index', 'tool'],
 }
