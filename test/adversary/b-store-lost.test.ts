@@ -1,6 +1,7 @@
 // What happens when one write fails, and the store is back a moment later.
-import { createRuntime, PawlError, tool } from 'pawl'
+import { createRuntime, PawlError, tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
 import { type Faults, after, faulty, freshMemory, freshSqlite, quiet } from './kit.ts'
 
 const input = { type: 'object' } as const
@@ -48,6 +49,27 @@ for (const [kind, fresh] of [
       const ask = () => runtime.session('s').run([{ id: '1', name: 't' }])
       expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
       expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success' }] })
+    })
+    test('WAIT-2: an answer is on record and its writer is told that it failed: the body that waits hears of it all the same', async () => {
+      const { clock, store } = fresh()
+      const unsure: Store = {
+        ...store,
+        commit: (change) => (change.resolveWait ? store.commit(change).then(lost) : store.commit(change)),
+      }
+      let key = ''
+      const execute = async (_: unknown, ctx: ToolContext): Promise<string> => {
+        const later = await ctx.later<string>({ deadline: '1m' })
+        key = later.key
+        return later.value.catch((error: Error & { code: string }) => error.code)
+      }
+      const t = tool({ name: 't', description: 'd', input, onCrash: 'rerun', execute })
+      const runtime = await createRuntime({ store: unsure, clock, tools: [t], logger: quiet })
+      const run = (id: string) => runtime.session('s').run([{ id, name: 't' }])
+      const answered = run('1')
+      await clock.advance(10)
+      await expect(runtime.resolve(key, { value: 'yes' })).rejects.toMatchObject({ code: 'store_unavailable' })
+      expect(await after(answered, clock)).toMatchObject({ value: [{ value: 'yes' }] })
+      expect(await after(run('2'), clock)).toMatchObject({ value: [{ value: 'wait_timeout' }] })
     })
     // Decision 0002: "Losing the store … ends the execution, never the call." Here a body that catches (as bodies do around a payment) takes
     // the loss of the store for a failed payment and the call settles on it.

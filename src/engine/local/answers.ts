@@ -3,7 +3,7 @@
 import type { Clock } from '../../kernel/time.ts'
 import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
-import type { Store } from '../../store/store.ts'
+import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey } from '../../wait/key.ts'
 import { decodeResolution, encodeResolution, kindOf } from '../../wait/resolution.ts'
 import type { ResolveAnswer } from '../engine.ts'
@@ -52,10 +52,15 @@ export class Answers {
     const at = this.#clock.now()
     const text = encodeResolution(resolution)
     const resolved = eventOf(subject, 'wait.resolved', at, { wait: wait.id, by: kindOf(resolution) })
-    const committed = await this.#store.commit({
+    const change: Change = {
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: text },
       events: cancel ? [eventOf(subject, 'call.cancelling', at, cancel), resolved] : [resolved],
+    }
+    const committed = await this.#store.commit(change).catch((error: unknown) => {
+      // It may be on record all the same, and a second answer would be refused: whoever stands in the wait must still hear of it.
+      this.#waiters.doubted(wait.id)
+      throw error
     })
     if (committed.ok) this.#waiters.deliver(wait.id, decodeResolution(text))
     return committed.ok

@@ -288,6 +288,7 @@ export class LocalEngine implements Engine {
   look(): void {
     if (this.#closing) return
     this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
+    this.#host.waiters.lookAtDoubted().catch((error: unknown) => this.#failedToLook(error))
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))
   }

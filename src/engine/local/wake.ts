@@ -12,6 +12,8 @@ import { decodeResolution } from '../../wait/resolution.ts'
 export class Waiters {
   readonly #store: Store
   readonly #waiting = new Map<string, Set<(resolution: Resolution) => void>>()
+  /** Waits whose answer may be on record although its writer heard of a failure. */
+  readonly #doubted = new Set<string>()
 
   constructor(store: Store) {
     this.#store = store
@@ -52,6 +54,17 @@ export class Waiters {
   /** Another process may have answered any of them. */
   async lookAtAll(): Promise<void> {
     await Promise.all([...this.#waiting.keys()].map((wait) => this.#look(wait)))
+  }
+
+  doubted(wait: string): void {
+    if (this.#waiting.has(wait)) this.#doubted.add(wait)
+  }
+
+  async lookAtDoubted(): Promise<void> {
+    for (const wait of this.#doubted) {
+      await this.#look(wait)
+      this.#doubted.delete(wait)
+    }
   }
 
   async #look(wait: string): Promise<void> {
