@@ -93,9 +93,12 @@ export async function postgresStore({
     self,
   })
 
+  async function asked(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    return readers.query(query).catch(away)
+  }
   async function all<Row, T>(of: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T[]> {
     // Named, so that the server plans each once per connection.
-    return (await readers.query({ name: nameFor(text), text, values: values as unknown[] })).rows.map((row) => of(row as Row))
+    return (await asked({ name: nameFor(text), text, values: values as unknown[] })).rows.map((row) => of(row as Row))
   }
   async function one<Row, T>(of: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T | undefined> {
     return (await all(of, text, values))[0]
@@ -136,16 +139,19 @@ export async function postgresStore({
           ])
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
     renew: async (worker, leaseMs) => {
-      await readers.query(
-        `INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until`,
-        [nameIn(worker), leaseMs],
-      )
+      await asked({
+        text: `INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until`,
+        values: [nameIn(worker), leaseMs],
+      })
     },
     // Two statements, because the second must look again: while the first waited its turn, another may have claimed the row for a
     // worker whose lease is too young for the first one's snapshot, and which therefore looks dead to it.
     claim: async (worker, tools, limit) => {
-      const client = await readers.connect()
+      const client = await readers.connect().catch(away)
       let broken: Error | undefined
+      // While it is ours nobody else listens: a connection that breaks between two queries must not end the process.
+      const breaks = (error: Error): void => void (broken = error)
+      client.on('error', breaks)
       try {
         await client.query('BEGIN')
         const open = await client.query(
@@ -161,19 +167,20 @@ export async function postgresStore({
         const calls = claimed.rows.map((each) => callOf(each as Parameters<typeof callOf>[0]))
         return calls.toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
       } catch (error) {
-        await client.query('ROLLBACK').catch((failed: Error) => void (broken = failed))
-        throw error
+        await client.query('ROLLBACK').catch(breaks)
+        return away(error)
       } finally {
+        client.off('error', breaks)
         client.release(broken)
       }
     },
     leave: async (worker) => {
-      await readers.query('DELETE FROM workers WHERE id = $1', [nameIn(worker)])
-      await readers.query('SELECT pg_notify($1, $2)', [channel, self])
+      await asked({ text: 'DELETE FROM workers WHERE id = $1', values: [nameIn(worker)] })
+      await asked({ text: 'SELECT pg_notify($1, $2)', values: [channel, self] })
     },
     setting: async (key, ifAbsent) => {
-      await readers.query('INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING', [nameIn(key), nameIn(ifAbsent)])
-      const found = await readers.query('SELECT value FROM settings WHERE key = $1', [nameIn(key)])
+      await asked({ text: 'INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING', values: [nameIn(key), nameIn(ifAbsent)] })
+      const found = await asked({ text: 'SELECT value FROM settings WHERE key = $1', values: [nameIn(key)] })
       return nameOut((found.rows[0] as { value: string }).value)
     },
     // Whoever can read the database could read it there, so PostgreSQL keeps none: the host must give one.
@@ -217,6 +224,13 @@ function nameFor(text: string): string {
   let name = names.get(text)
   if (name === undefined) names.set(text, (name = `pawl_${names.size}`))
   return name
+}
+
+/** What was asked has no answer, and the program may ask again. */
+function away(cause: unknown): never {
+  if (cause instanceof PawlError) throw cause
+  const { code, message } = cause as Error & { code?: string }
+  throw new PawlError('store_unavailable', `PostgreSQL did not answer: ${message || code}.`, { cause })
 }
 
 /** SQLSTATE classes 22 and 23: bad data, broken constraint. The server refused it, so surely nothing of it was committed. */
