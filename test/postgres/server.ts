@@ -1,7 +1,7 @@
 // A real PostgreSQL for tests, from npm: its own data directory, loopback only, gone when the test is.
 
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,8 @@ export interface Connection {
 
 export interface Server {
   readonly connection: Connection
+  /** Ends it without a checkpoint, as a crash does, and brings it up again. */
+  crash(signal: 'SIGQUIT' | 'SIGKILL'): Promise<void>
   stop(): Promise<void>
 }
 
@@ -57,7 +59,30 @@ export async function startServer(): Promise<Server> {
     rmSync(databaseDir, { recursive: true, force: true })
     throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause })
   }
-  return { connection, stop }
+  const crash = async (signal: 'SIGQUIT' | 'SIGKILL'): Promise<void> => {
+    const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+    process.kill(pid, signal)
+    // It is reaped by us, its parent: gone is gone. After SIGKILL its own children may hold on to its memory for a moment.
+    for (let tries = 0; ; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      if (isThere(pid)) continue
+      try {
+        return await server.start()
+      } catch (cause) {
+        if (tries > 100) throw new Error(`PostgreSQL did not come back:\n${log.join('\n')}`, { cause })
+      }
+    }
+  }
+  return { connection, crash, stop }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
 }
 
 async function freePort(): Promise<number> {
