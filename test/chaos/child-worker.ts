@@ -90,7 +90,7 @@ const once = tool({
 let runtime: Runtime
 /** The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. */
 const keys = `${orders.ledger}.keys`
-const answer = (key: string): void => void runtime.resolve(key, { value: 'answered' }).catch(() => {})
+const answer = (key: string): void => void patiently(() => runtime.resolve(key, { value: 'answered' })).catch(() => {})
 function handOut(key: string): void {
   appendFileSync(keys, `${key}\n`)
   setTimeout(() => answer(key), 2)

@@ -86,21 +86,23 @@ export async function runRound(round: Round): Promise<Report> {
     schema: `chaos_${process.pid}_${round.seed}_${faults.indexOf(round.fault)}`,
   }
   const orders = { ...files, lease: 400, ...(postgres ? { postgres } : {}), ...(round.plant ? { plant: round.plant } : {}) }
+  const width = round.on ? 2 : 1
   const children: ChildProcess[] = []
   let upTo = 0
-  const start = (extra: object): Child => {
-    const child = new Child({ ...orders, calls: calls.slice(0, upTo), ...extra })
+  /** Of several workers at a time each is asked for calls of its own: a call that two are asked for at once may begin on both (DUR-2). */
+  const start = (extra: object, lane: number | null = null): Child => {
+    const asked = calls.slice(0, upTo).filter((_, index) => lane === null || index % width === lane)
+    const child = new Child({ ...orders, calls: asked, ...extra })
     children.push(child.process)
     return child
   }
   const check = new Check(files, postgres)
-  const width = round.on ? 2 : 1
   let hits = 0
   try {
     for (let kill = 0; kill < round.kills; kill += round.fault.startsWith('kill') ? width : 1) {
       upTo += callsPerWorker
       const before = readLedger(files.ledger).length
-      const some = (extra: () => object): Child[] => Array.from({ length: width }, () => start(extra()))
+      const some = (extra: () => object): Child[] => Array.from({ length: width }, (_, lane) => start(extra(), lane))
       if (round.fault === 'kill at a random moment') {
         const early = random() < 0.2
         await Promise.all(
@@ -128,7 +130,7 @@ export async function runRound(round: Round): Promise<Report> {
         // They go on by themselves as soon as the database is back.
         for (const child of both) {
           const { outcomes, said } = await child.ended
-          if (!outcomes) check.violations.push(`a worker did not outlive it: ${said}`)
+          if (!outcomes) check.violations.push(`a worker did not outlive it; open: ${await check.open()}; it said: ${said}`)
         }
       }
       if (readLedger(files.ledger).length > before) hits++
@@ -262,6 +264,14 @@ class Check {
       if (known !== undefined && known !== outcome) this.violations.push(`${id}: the outcome changed from ${known} to ${outcome}`)
       this.#outcomes.set(id as string, outcome as string)
     }
+  }
+
+  /** What is not settled, for whoever wonders. */
+  async open(): Promise<string> {
+    const rows =
+      await this.#read(`SELECT c.id, c.state, c.owner, c.attempt, c.fence, w.resolution FROM calls c LEFT JOIN waits w ON w.call = c.uid
+      WHERE c.state <> 'settled'`)
+    return JSON.stringify(rows)
   }
 
   /** Nothing starts again once something that depends on it has started. */

@@ -53,7 +53,11 @@ export async function postgresStore({
   // One write queue per process is one connection.
   const writers = new pg.Pool({ ...settings, max: 1 })
   // A connection that breaks while nobody uses it is replaced; whoever uses one hears of it from the query.
-  for (const pool of [readers, writers]) pool.on('error', () => {})
+  for (const pool of [readers, writers]) {
+    pool.on('error', () => {})
+    // From the first moment: one that breaks as it is handed over has nobody else to listen, and would end the process.
+    pool.on('connect', (client) => client.on('error', () => {}))
+  }
 
   const self = randomUUID()
   const channel = `pawl_${schema}`
@@ -149,7 +153,6 @@ export async function postgresStore({
     claim: async (worker, tools, limit) => {
       const client = await readers.connect().catch(away)
       let broken: Error | undefined
-      // While it is ours nobody else listens: a connection that breaks between two queries must not end the process.
       const breaks = (error: Error): void => void (broken = error)
       client.on('error', breaks)
       try {
