@@ -71,6 +71,31 @@ for (const [kind, fresh] of [
       expect(await after(answered, clock)).toMatchObject({ value: [{ value: 'yes' }] })
       expect(await after(run('2'), clock)).toMatchObject({ value: [{ value: 'wait_timeout' }] })
     })
+    test('WAIT-2 CALL-2: a wait cannot be read once, by the body that comes to it or when another worker has answered: the body hears of it', async () => {
+      const { clock, store } = fresh()
+      let failing = 0
+      const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }
+      let key = ''
+      const t = tool({
+        name: 't',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        async execute(_, ctx) {
+          const later = await ctx.later<string>()
+          key = later.key
+          failing = 1
+          return later.value
+        },
+      })
+      const one = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
+      const two = await createRuntime({ store, clock, logger: quiet })
+      const run = one.session('s').run([{ id: '1', name: 't' }])
+      await clock.advance('30s')
+      failing = 1
+      expect(await two.resolve(key, { value: 'yes' })).toEqual({ answer: 'accepted' })
+      expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
+    })
     // Decision 0002: "Losing the store … ends the execution, never the call." Here a body that catches (as bodies do around a payment) takes
     // the loss of the store for a failed payment and the call settles on it.
     test('CALL-2: a body that catches the loss of the store does not decide the call on it', async () => {

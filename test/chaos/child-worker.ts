@@ -188,7 +188,12 @@ runtime = await patiently(() =>
 if (existsSync(keys)) for (const key of readFileSync(keys, 'utf8').split('\n').filter(Boolean)) answer(key)
 const outcomes = await patiently(() => runtime.session('chaos').run(orders.calls, { batch: 'round' }))
 process.send?.(
-  outcomes.map(({ callId, status, attempts, ...rest }) => ({ callId, status, attempts, value: 'value' in rest ? rest.value : null })),
+  outcomes.map(({ callId, status, attempts, ...rest }) => ({
+    callId,
+    status,
+    attempts,
+    value: 'value' in rest ? rest.value : 'failure' in rest ? rest.failure : null,
+  })),
 )
 await runtime.close()
 await store.close()

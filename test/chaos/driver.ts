@@ -65,6 +65,7 @@ const callsPerWorker = 8
 interface Outcome {
   readonly callId: string
   readonly status: string
+  readonly value?: unknown
 }
 
 interface Ended {
@@ -297,7 +298,8 @@ class Check {
         for (const effect of effectsOf[kind] as readonly string[]) {
           if (!starts.has(`${id}/${effect}`)) wrong.push(`${id} succeeded without its effect '${effect}'`)
         }
-      } else if (!(status === 'unknown' && mayBeUnknown.has(kind))) wrong.push(`${id} ended as ${status}: ${said}`)
+      } else if (!(status === 'unknown' && mayBeUnknown.has(kind)))
+        wrong.push(`${id} ended as ${status} (${JSON.stringify(outcome?.value)}): ${said}`)
     }
     for (const row of await this.#read(`SELECT c.id, count(e.position) AS n FROM calls c LEFT JOIN events e ON e.call = c.uid
         AND e.type = 'call.settled' GROUP BY c.uid, c.id HAVING count(e.position) <> 1`)) {

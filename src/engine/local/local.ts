@@ -48,6 +48,7 @@ export class LocalEngine implements Engine {
   readonly #stopListening: () => void
   #closing = false
   #closed = false
+  #missed = false
   #release = (): void => {}
 
   constructor(options: LocalEngineOptions) {
@@ -281,19 +282,27 @@ export class LocalEngine implements Engine {
   #hinted(hint: Hint): void {
     if (this.#closing) return
     if (hint.wakes || hint.outside) this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
-    if (hint.outside) this.#lookOutside().catch((error: unknown) => this.#failedToLook(error))
+    if (hint.outside) this.#lookAround()
   }
 
-  /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
+  /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat does. */
   look(): void {
     if (this.#closing) return
     this.#sweeper.sweep().catch((error: unknown) => this.#failedToLook(error))
+    if (this.#missed) this.#lookAround()
     this.#host.waiters.lookAtDoubted().catch((error: unknown) => this.#failedToLook(error))
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#host.timers.sweep().catch((error: unknown) => this.#failedToLook(error))
   }
 
-  #failedToLook(error: unknown): void {
+  /** A hint comes once: if the store does not answer then, the next heartbeat looks again. */
+  #lookAround(): void {
+    this.#missed = false
+    this.#lookOutside().catch((error: unknown) => this.#failedToLook(error, true))
+  }
+
+  #failedToLook(error: unknown, missed = false): void {
+    this.#missed ||= missed
     if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
   }
 
@@ -302,8 +311,7 @@ export class LocalEngine implements Engine {
     const { store, waiters, timers } = this.#host
     await waiters.lookAtAll()
     for (const live of this.#byUid.values()) {
-      if (live.invocation) continue
-      const record = await store.call(live.uid)
+      const record = live.invocation ? undefined : await store.call(live.uid)
       if (record?.state === 'settled') this.#watch(record)
     }
     const next = await store.nextDeadline()

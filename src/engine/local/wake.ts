@@ -12,7 +12,7 @@ import { decodeResolution } from '../../wait/resolution.ts'
 export class Waiters {
   readonly #store: Store
   readonly #waiting = new Map<string, Set<(resolution: Resolution) => void>>()
-  /** Waits whose answer may be on record although its writer heard of a failure. */
+  /** Waits whose answer may be on record although its writer, or its reader, heard of a failure. */
   readonly #doubted = new Set<string>()
 
   constructor(store: Store) {
@@ -40,10 +40,15 @@ export class Waiters {
       waiting.add(deliver)
       signal.addEventListener('abort', aborted, { once: true })
       // It listens first and looks second, so an answer that comes in between is not missed.
-      this.#look(wait).catch((error: unknown) => {
-        forget()
-        reject(error)
-      })
+      this.#look(wait).then(
+        (there) => {
+          if (there) return
+          forget()
+          reject(new PawlError('store_unavailable', 'A wait is no longer on record.'))
+        },
+        // The store was away for a moment. That says nothing about the wait, and nothing to the body: it is looked at again.
+        () => this.doubted(wait),
+      )
     })
   }
 
@@ -67,10 +72,11 @@ export class Waiters {
     }
   }
 
-  async #look(wait: string): Promise<void> {
+  /** Whether it is on record. */
+  async #look(wait: string): Promise<boolean> {
     const record = await this.#store.wait(wait)
-    if (!record) throw new PawlError('store_unavailable', 'A wait is no longer on record.')
-    if (record.resolution !== null) this.deliver(wait, decodeResolution(record.resolution))
+    if (record && record.resolution !== null) this.deliver(wait, decodeResolution(record.resolution))
+    return record !== undefined
   }
 }
 
