@@ -68,6 +68,8 @@ export interface Invocation {
   readonly stopped: Stop | null
   /** Hears of it, at once if it has happened. What it gives back stops listening. */
   onStop(listener: (why: Stop) => void): () => void
+  /** What this execution builds on was lost, so it no longer counts: it records nothing more, and the call is taken up again. */
+  end(over: PawlError): void
 
   /** Records the accepted arguments and terms (CallTerms as JSON), once; gives back the recorded arguments, which the body sees. */
   accept(args: string, terms: string): Soon<string>

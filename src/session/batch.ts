@@ -24,6 +24,8 @@ import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { Standing } from './standing.ts'
 
 const none: readonly never[] = []
+/** Of a call that is not known to have ended. */
+const losses: ReadonlySet<string> = new Set(['store_unavailable', 'lease_lost'])
 
 export class Batches {
   readonly #engine: () => Engine
@@ -130,6 +132,10 @@ export class Batches {
       }
       await family?.together()
       return outcomes
+    } catch (error) {
+      // How they ended nobody here knows: that decides nothing about the call above, whatever its body makes of it.
+      if (error instanceof PawlError && losses.has(error.code)) parent.end(error)
+      throw error
     } finally {
       signal.removeEventListener('abort', aborted)
       if (family) this.#queue.families.over(uid, family)

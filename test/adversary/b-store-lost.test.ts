@@ -96,6 +96,31 @@ for (const [kind, fresh] of [
       expect(await two.resolve(key, { value: 'yes' })).toEqual({ answer: 'accepted' })
       expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
     })
+    test('CALL-2: a call under another is lost with the store: neither ends by it, caught or not', async () => {
+      const { clock, store } = fresh()
+      let failing = 0
+      const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
+      const inner = tool({ name: 'inner', description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => ctx.step('a', () => 1) })
+      const outer = tool({
+        name: 'outer',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        concurrency: 'parallel',
+        async execute({ catches }, ctx) {
+          const calling = ctx.call(inner, {})
+          const outcome = await (catches ? calling.catch(() => null) : calling)
+          return outcome?.status ?? 'not known'
+        },
+      })
+      const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [inner, outer], logger: quiet })
+      for (const catches of [false, true]) {
+        const ask = () => runtime.session('s').run([{ id: String(catches), name: 'outer', input: { catches } }])
+        failing = 1
+        expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
+        expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success', value: 'success' }] })
+      }
+    })
     // Decision 0002: "Losing the store … ends the execution, never the call." Here a body that catches (as bodies do around a payment) takes
     // the loss of the store for a failed payment and the call settles on it.
     test('CALL-2: a body that catches the loss of the store does not decide the call on it', async () => {

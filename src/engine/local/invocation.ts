@@ -86,6 +86,9 @@ export class LocalInvocation implements Invocation {
   onStop(listener: (why: Stop) => void): () => void {
     return this.held.onStop(listener)
   }
+  end(over: PawlError): void {
+    this.held.end(over)
+  }
   /** Nothing but waits and sleeps is under way: the body may be let go and taken up again elsewhere. */
   get idle(): boolean {
     return this.#waiting !== null && this.#waiting.open && this.#running === 0
@@ -102,9 +105,8 @@ export class LocalInvocation implements Invocation {
   }
 
   accept(args: string, terms: string): string {
-    const { held } = this
-    const { state, attempt, startedAt, wait, outcome, settledAt } = held.progress
-    held.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
+    const { state, attempt, startedAt, wait, outcome, settledAt } = this.held.progress
+    this.held.progress = { state, args, terms, attempt, startedAt, wait, outcome, settledAt }
     return args
   }
 
