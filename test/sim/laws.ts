@@ -133,6 +133,8 @@ export class Laws {
   /** Somebody who asked for a call was told how it ended. */
   told(call: string, outcome: string): void {
     const before = this.#told.get(call)
+    // What happens to a worker or to its store is no failure of a tool.
+    if (outcome.startsWith('failure') && !mayFailAs.has(outcome)) this.wrong(`CALL-2 ${call} ended as ${outcome}`)
     if (before !== undefined && before !== outcome) this.wrong(`L1 ${call} was told as ${before} and as ${outcome}`)
     this.#told.set(call, outcome)
   }
@@ -187,6 +189,8 @@ export class Laws {
     return this.#ids.get(uid) ?? uid
   }
 }
+
+const mayFailAs = new Set(['deadline_exceeded', 'wait_timeout', 'step_unknown', 'wait_cancelled'].map((code) => `failure ${code}`))
 
 /** A body that was told to stop may go on for the grace of TIME-1, where it runs. Nobody else may take it up. */
 const graceMs = 60

@@ -1,6 +1,6 @@
 // One history: a random program, workers that carry it out, faults for a while, then peace, in which everything must end.
 
-import type { CallOutcome } from 'pawl'
+import { type CallOutcome, PawlError } from 'pawl'
 import { Laws } from './laws.ts'
 import { type Ask, idsOf, type Outside, randomBatches, toolsOf } from './program.ts'
 import { leaseMs, Worker } from './worker.ts'
@@ -73,9 +73,13 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   const hire = async (): Promise<void> => {
     const worker = new Worker(`w${++names}`, world, laws)
     workers.push(worker)
-    await worker.open(toolsOf(worker, outside), plant).catch((error: unknown) => {
-      if (worker.alive) laws.wrong(`${worker.name} did not open: ${String(error)}`)
-    })
+    try {
+      await worker.open(toolsOf(worker, outside), plant)
+    } catch (error) {
+      // Its store was away when it opened: it holds nothing, and somebody else comes.
+      if (!(error instanceof PawlError) || error.code !== 'store_unavailable') laws.wrong(`${worker.name} did not open: ${String(error)}`)
+      world.after(100, () => void hire())
+    }
   }
 
   /** Asks until it is told: whoever was asked may die, and then another is asked for the same. */
@@ -117,6 +121,7 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     world.after(world.chance(2_000), () => void hire())
   }
   const cancel = (worker: Worker, session: string): void => {
+    if (!running().includes(worker)) return
     world.note(worker.name, `is asked to cancel ${session}`)
     void worker.runtime.session(session).cancel('Not wanted').then(nothing, nothing)
     if (world.likely(0.7)) world.after(world.chance(20), () => void (worker.alive && dies(worker)))
@@ -135,7 +140,8 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     const roll = world.chance(100)
     if (roll < 35) dies(worker)
     else if (roll < 55) worker.freeze(world.chance(3 * leaseMs))
-    else if (roll < 67) worker.stumble(world.oneOf(['written', 'not written']))
+    else if (roll < 63) worker.stumble(world.oneOf(['written', 'not written']))
+    else if (roll < 70) worker.cutOff(world.chance(400))
     else if (roll < 85) {
       worker.close(world.oneOf([0, 500])).then(nothing, nothing)
       world.after(world.chance(500), () => void hire())

@@ -3,4 +3,6 @@
 
 export const kept: readonly number[] = [
   58, // an answer to a wait was on record, its writer heard of a failure, and the body waited for ever
+  1347, // the store was away, a call under another was lost, and the one above settled as failed by it
+  1755, // the store was away when the hint came that another worker had answered, and nobody looked again
 ]

@@ -34,6 +34,7 @@ export class Worker {
   #queue: Entry[] = []
   #flushAt = Infinity
   #leased = false
+  #awayUntil = 0
   #fails: 'written' | 'not written' | null = null
   #end = (): void => {}
 
@@ -89,6 +90,13 @@ export class Worker {
   /** The next group it writes fails, and it cannot know whether it is on record. */
   stumble(how: 'written' | 'not written'): void {
     this.#fails = how
+  }
+
+  /** For a while nothing it asks of the store has an answer but that it is away. */
+  cutOff(ms: number): void {
+    this.#world.note(this.name, `is cut off for ${ms}`)
+    this.#awayUntil = this.#world.now + ms
+    this.#laws.hit(this.name, this.#awayUntil + 50)
   }
 
   async close(grace: number): Promise<void> {
@@ -148,6 +156,7 @@ export class Worker {
   #later<T>(ask: () => T): T | Promise<T> {
     const world = this.#world
     if (!this.alive) return never
+    if (world.now < this.#awayUntil) return world.sleep(1).then(() => (this.alive ? Promise.reject(away()) : never))
     if (world.likely(0.4)) return ask()
     return new Promise((resolve, reject) => {
       world.after(world.chance(3), () =>
@@ -178,9 +187,9 @@ export class Worker {
     this.#queue = []
     this.#flushAt = Infinity
     const world = this.#world
-    const fails = this.#fails
+    const fails = world.now < this.#awayUntil ? 'not written' : this.#fails
     this.#fails = null
-    const failure = { failed: new PawlError('store_unavailable', 'For a moment.') }
+    const failure = { failed: away() }
     const answered = world.chance(12)
     for (const { change, heard } of entries) {
       const hears = (answer: Written): void => void world.after(answered, () => this.wake(() => heard(answer)))
@@ -227,3 +236,5 @@ export class Worker {
     }
   }
 }
+
+const away = (): PawlError => new PawlError('store_unavailable', 'For a moment.')
