@@ -20,7 +20,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'engine', 'wait'],
   session: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait', 'engine', 'feed', 'call'],
   runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'session'],
-  testing: ['kernel', 'tool', 'journal', 'store', 'session', 'runtime'],
+  testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime'],
   index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'session', 'runtime'],
   adapters: ['index', 'tool'],
 }

@@ -49,19 +49,20 @@ describe('the guide', () => {
     }
   })
 
-  test.for(files)('examples/guide/%s runs, and is quick', { timeout: 150_000 }, (name) => {
+  test.for(files)('examples/guide/%s runs, and is quick', { timeout: 250_000 }, (name) => {
     const took: number[] = []
+    const quick = name === 'crash.ts' ? 60_000 : 10_000
     // The quickest of a few, and generous: what is measured is the example, not how busy the machine is.
     do {
       const begun = performance.now()
       const child = spawnSync(process.execPath, ['--conditions=@pawl/source', join(examples, name)], {
         encoding: 'utf8',
-        timeout: 30_000,
+        timeout: 3 * quick,
       })
       took.push(performance.now() - begun)
       expect(child.stderr).toBe('')
       expect(child.status).toBe(0)
-    } while (Math.min(...took) >= 10_000 && took.length < 4)
-    expect(Math.min(...took)).toBeLessThan(10_000)
+    } while (Math.min(...took) >= quick && took.length < 4)
+    expect(Math.min(...took)).toBeLessThan(quick)
   })
 })

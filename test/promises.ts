@@ -418,7 +418,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The same tools, calls, steps, waits, tasks and turns run on Restate: its journal, its retries, its timers, its scale. The same promises hold, or the line that does not says why.`,
   },
   'KIT-1': {
-    state: { missing: 'a scripted model and crashTest' },
+    state: { missing: 'a scripted model' },
     says: `\`pawl/testing\`: a runtime in memory with a clock you move, a scripted model, failing and hanging tools, and \`crashTest(tool, input, { effects })\`: it runs the tool in a child process, kills it before and after every recorded write, recovers, and checks that the outcome and the outside effects are as if nothing had happened. Users prove their own tools with it.`,
   },
   'KIT-2': {

@@ -30,6 +30,8 @@ test('the values that pawl exports', () => {
   `)
   expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
     [
+      "CrashTestError",
+      "crashTest",
       "failingTool",
       "flakyTool",
       "hangingTool",

@@ -108,6 +108,12 @@ class Attempt implements Pace {
       back = this.#slot.places.length === 0 || (await this.#tookPlaces())
     }
     this.#watch.resume()
+    this.look()
+  }
+
+  look(): void {
+    this.#watch.look()
+    if (this.#why !== null) throw this.#context?.signal.reason ?? new PawlError('attempt_over')
   }
 
   /** Its places in the fleet once more. If others have them, it waits in line for them, and for nothing else meanwhile. */

@@ -68,6 +68,11 @@ export class Watch implements Alarm {
     this.#run()
   }
 
+  /** A process that was stopped comes back with its deadline passed and its timer still to ring: asked before anything is started. */
+  look(): void {
+    if (this.#lateAt !== undefined && this.#clock.now() >= this.#lateAt) this.#expire('total')
+  }
+
   /** Something moved: the idle clock starts over. */
   progress(): void {
     if (this.#idleMs === undefined || this.#waits > 0 || this.#stopped) return

@@ -9,6 +9,8 @@ export interface Pace {
   pause(): void
   resume(): Promise<void>
   progress(): void
+  /** Throws if its time is over, whether or not a timer has said so. */
+  look(): void
   /** A hook ended the turn in a call under it. */
   abort(why: Failure): void
 }

@@ -155,7 +155,8 @@ export class Queue {
   /** Waits for its turn. */
   enter(entry: Entry): Soon<Slot | Refused> {
     const place = this.place(entry.position)
-    if (place && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
+    // Who had its turn before does not wait for it again: after a crash it may have what those before it need, which had left the line.
+    if (place && !entry.admitted && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
     return this.#slot(entry, place)
   }
 

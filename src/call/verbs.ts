@@ -111,6 +111,7 @@ export function verbsOf(context: Around): Verbs {
     if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
     if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(stepId).slice(0, 60))}.`)
     leaf('step')
+    pace?.look()
     if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
     used.add(stepId)
     entry()

@@ -103,6 +103,8 @@ export interface Invocation {
   readonly stopped: Stop | null
   /** Hears of it, at once if it has happened. What it gives back stops listening. */
   onStop(listener: (why: Stop) => void): () => void
+  /** What this execution builds on was lost, so it no longer counts: it records nothing more, and the call is taken up again. */
+  end(over: PawlError): void
 
   /** Runs what the host does before the body. Of a call that was claimed from another worker it counts as a death until it ends. */
   atRisk<T>(run: () => Promise<T>): Promise<T>

@@ -18,29 +18,17 @@ import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { decode } from '../kernel/value.ts'
-import type { Seal } from '../secret/seal.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
 import { askedOf, type Place } from './asked.ts'
 import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
+import type { BatchesHost } from './host.ts'
 import type { Standing } from './standing.ts'
 
 const none: readonly never[] = []
-
-interface BatchesHost {
-  readonly engine: () => Engine
-  readonly queue: Queue
-  readonly standing: Standing
-  readonly show: Show
-  readonly sizes: Sizes
-  readonly ids: Ids
-  readonly mayAbort: boolean
-  /** What seals a call at rest; null if nothing does. */
-  sealFor(sensitive: boolean): Seal | null
-  /** The same outcome, its words without secrets (DUR-12). */
-  words(outcome: Outcome): Outcome
-}
+/** Of a call that is not known to have ended. */
+const losses: ReadonlySet<string> = new Set(['store_unavailable', 'lease_lost'])
 
 export class Batches {
   readonly #engine: () => Engine
@@ -159,6 +147,10 @@ export class Batches {
       }
       await family?.together()
       return outcomes
+    } catch (error) {
+      // How they ended nobody here knows: that decides nothing about the call above, whatever its body makes of it.
+      if (error instanceof PawlError && losses.has(error.code)) parent.end(error)
+      throw error
     } finally {
       signal.removeEventListener('abort', aborted)
       if (family) this.#queue.families.over(uid, family)

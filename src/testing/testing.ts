@@ -1,6 +1,8 @@
 // `pawl/testing`: for people who test their tools, for people who write a store, and for ourselves.
 
 export { type ManualClock, manualClock } from './clock.ts'
+export { crashTest, type CrashTestOptions } from './crash/crash-test.ts'
+export { type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './crash/report.ts'
 export { type Logged, type TestRuntime, type TestRuntimeOptions, testRuntime } from './runtime.ts'
 export { failingTool, flakyTool, hangingTool, slowTool, type TestTool, type TestToolOptions } from './tools.ts'
 export {

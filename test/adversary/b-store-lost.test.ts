@@ -1,6 +1,7 @@
 // What happens when one write fails, and the store is back a moment later.
-import { createRuntime, PawlError, tool } from 'pawl'
+import { createRuntime, PawlError, tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
 import { type Faults, after, faulty, freshMemory, freshSqlite, quiet } from './kit.ts'
 
 const input = { type: 'object' } as const
@@ -48,6 +49,77 @@ for (const [kind, fresh] of [
       const ask = () => runtime.session('s').run([{ id: '1', name: 't' }])
       expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
       expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success' }] })
+    })
+    test('WAIT-2: an answer is on record and its writer is told that it failed: the body that waits hears of it all the same', async () => {
+      const { clock, store } = fresh()
+      const unsure: Store = {
+        ...store,
+        commit: (change) => (change.resolveWait ? store.commit(change).then(lost) : store.commit(change)),
+      }
+      let key = ''
+      const execute = async (_: unknown, ctx: ToolContext): Promise<string> => {
+        const later = await ctx.later<string>({ deadline: '1m' })
+        key = later.key
+        return later.value.catch((error: Error & { code: string }) => error.code)
+      }
+      const t = tool({ name: 't', description: 'd', input, onCrash: 'rerun', execute })
+      const runtime = await createRuntime({ store: unsure, clock, tools: [t], logger: quiet })
+      const run = (id: string) => runtime.session('s').run([{ id, name: 't' }])
+      const answered = run('1')
+      await clock.advance(10)
+      await expect(runtime.resolve(key, { value: 'yes' })).rejects.toMatchObject({ code: 'store_unavailable' })
+      expect(await after(answered, clock)).toMatchObject({ value: [{ value: 'yes' }] })
+      expect(await after(run('2'), clock)).toMatchObject({ value: [{ value: 'wait_timeout' }] })
+    })
+    test('WAIT-2 CALL-2: a wait cannot be read once, by the body that comes to it or when another worker has answered: the body hears of it', async () => {
+      const { clock, store } = fresh()
+      let failing = 0
+      const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }
+      let key = ''
+      const t = tool({
+        name: 't',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        async execute(_, ctx) {
+          const later = await ctx.later<string>()
+          key = later.key
+          failing = 1
+          return later.value
+        },
+      })
+      const one = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
+      const two = await createRuntime({ store, clock, logger: quiet })
+      const run = one.session('s').run([{ id: '1', name: 't' }])
+      await clock.advance('30s')
+      failing = 1
+      expect(await two.resolve(key, { value: 'yes' })).toEqual({ answer: 'accepted' })
+      expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
+    })
+    test('CALL-2: a call under another is lost with the store: neither ends by it, caught or not', async () => {
+      const { clock, store } = fresh()
+      let failing = 0
+      const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
+      const inner = tool({ name: 'inner', description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => ctx.step('a', () => 1) })
+      const outer = tool({
+        name: 'outer',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        concurrency: 'parallel',
+        async execute({ catches }, ctx) {
+          const calling = ctx.call(inner, {})
+          const outcome = await (catches ? calling.catch(() => null) : calling)
+          return outcome?.status ?? 'not known'
+        },
+      })
+      const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [inner, outer], logger: quiet })
+      for (const catches of [false, true]) {
+        const ask = () => runtime.session('s').run([{ id: String(catches), name: 'outer', input: { catches } }])
+        failing = 1
+        expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
+        expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success', value: 'success' }] })
+      }
     })
     // Decision 0002: "Losing the store … ends the execution, never the call." Here a body that catches (as bodies do around a payment) takes
     // the loss of the store for a failed payment and the call settles on it.

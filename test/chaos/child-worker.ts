@@ -1,9 +1,9 @@
-// A worker for the kill tests: runs the calls of a round against a SQLite file and notes every effect in the ledger. It is killed
+// A worker for the kill tests: runs the calls of a round against a SQLite file or PostgreSQL and notes every effect in the ledger. It is killed
 // from outside at random moments, or kills itself at the n-th write of its store, before or after it is durable.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { type Runtime, tool } from 'pawl'
-import { z } from 'zod'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { PawlError, type Runtime, tool } from 'pawl'
 // Loaded here and now, so that what is timed below is work and not loading.
 import { openRuntime } from '../../src/runtime.ts'
 import { systemClock } from '../../src/kernel/time.ts'
@@ -14,6 +14,8 @@ import { broken } from './planted.ts'
 
 interface Orders {
   readonly db: string
+  /** Instead of the file. */
+  readonly postgres?: { readonly connection: object; readonly schema: string }
   readonly ledger: string
   readonly calls: readonly { id: string; name: string; input: unknown }[]
   readonly lease: number
@@ -26,6 +28,8 @@ interface Orders {
   readonly plant?: string
 }
 
+const schema: unknown = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } // loads faster than a library
+const input = schema as StandardSchemaV1<{ n: number }>
 const orders = JSON.parse(process.env.PAWL_ORDERS as string) as Orders
 
 /** An effect on the outside world: it takes a moment, in which the process may die. */
@@ -46,7 +50,7 @@ async function effect(name: string): Promise<void> {
 const steps = tool({
   name: 'steps',
   description: 'Three recorded effects, two of them side by side',
-  input: z.object({ n: z.number() }),
+  input,
   onCrash: 'rerun',
   concurrency: 'parallel',
   async execute({ n }, ctx) {
@@ -64,7 +68,7 @@ const steps = tool({
 const body = tool({
   name: 'body',
   description: 'One effect that must not be repeated',
-  input: z.object({ n: z.number() }),
+  input,
   async execute({ n }, ctx) {
     await effect(`${ctx.callId}/body`)
     return n
@@ -74,7 +78,7 @@ const body = tool({
 const once = tool({
   name: 'once',
   description: 'A step that must not be repeated, between two that may be',
-  input: z.object({ n: z.number() }),
+  input,
   onCrash: 'rerun',
   async execute(_, ctx) {
     await ctx.step('before', () => effect(`${ctx.callId}/before`))
@@ -87,7 +91,7 @@ const once = tool({
 let runtime: Runtime
 /** The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. */
 const keys = `${orders.ledger}.keys`
-const answer = (key: string): void => void runtime.resolve(key, { value: 'answered' }).catch(() => {})
+const answer = (key: string): void => void patiently(() => runtime.resolve(key, { value: 'answered' })).catch(() => {})
 function handOut(key: string): void {
   appendFileSync(keys, `${key}\n`)
   setTimeout(() => answer(key), 2)
@@ -96,7 +100,7 @@ function handOut(key: string): void {
 const waits = tool({
   name: 'waits',
   description: 'Sleeps, then waits inside the body',
-  input: z.object({ n: z.number() }),
+  input,
   onCrash: 'rerun',
   concurrency: 'parallel',
   async execute(_, ctx) {
@@ -113,7 +117,7 @@ const waits = tool({
 const parks = tool({
   name: 'parks',
   description: 'Hands the answer to the outside and parks',
-  input: z.object({ n: z.number() }),
+  input,
   onCrash: 'rerun',
   concurrency: 'parallel',
   async execute(_, ctx) {
@@ -148,23 +152,49 @@ function killing(store: Store): Store {
   }
 }
 
+/** A database that is away comes back, and then the same is asked again. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof PawlError) || error.code !== 'store_unavailable') throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
 process.send?.('ready')
-const store = sqliteStore({ file: orders.db, clock: systemClock, commit: 'process', writer: orders.writer })
-runtime = await openRuntime({
-  store: broken(killing(store), orders.plant),
-  tools: [steps, body, once, waits, parks],
-  lease: orders.lease,
-  logger: {
-    debug() {},
-    info() {},
-    warn: (message, fields) => console.error(message, fields),
-    error: (message, fields) => console.error(message, fields),
-  },
-})
+const secret = 'a secret that all workers of the chaos share'
+const store = orders.postgres
+  ? await patiently(async () => {
+      const { postgresStore } = await import('../../src/store/postgres/postgres.ts')
+      return postgresStore({ ...(orders.postgres as { connection: object; schema: string }), clock: systemClock })
+    })
+  : sqliteStore({ file: orders.db, clock: systemClock, commit: 'process', writer: orders.writer })
+runtime = await patiently(() =>
+  openRuntime({
+    store: broken(killing(store), orders.plant),
+    tools: [steps, body, once, waits, parks],
+    lease: orders.lease,
+    ...(orders.postgres ? { keys: { secret } } : {}),
+    logger: {
+      debug() {},
+      info() {},
+      warn: (message, fields) => console.error(message, fields),
+      error: (message, fields) => console.error(message, fields),
+    },
+  }),
+)
 if (existsSync(keys)) for (const key of readFileSync(keys, 'utf8').split('\n').filter(Boolean)) answer(key)
-const outcomes = await runtime.session('chaos').run(orders.calls, { batch: 'round' })
+const outcomes = await patiently(() => runtime.session('chaos').run(orders.calls, { batch: 'round' }))
 process.send?.(
-  outcomes.map(({ callId, status, attempts, ...rest }) => ({ callId, status, attempts, value: 'value' in rest ? rest.value : null })),
+  outcomes.map(({ callId, status, attempts, ...rest }) => ({
+    callId,
+    status,
+    attempts,
+    value: 'value' in rest ? rest.value : 'failure' in rest ? rest.failure : null,
+  })),
 )
 await runtime.close()
 await store.close()

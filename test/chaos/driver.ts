@@ -1,4 +1,4 @@
-// The driver of the kill tests: runs workers against one SQLite file, ends them without warning, starts new ones, and compares
+// The driver of the kill tests: runs workers against one SQLite file or one PostgreSQL, ends them without warning, starts new ones, and compares
 // what is on record with the ledger. Everything it decides comes from a seed, so a failure can be run again.
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -6,17 +6,30 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { dropSchemas } from '../../src/store/postgres/drop.ts'
+import type { Server } from '../postgres/server.ts'
 import { readLedger, startsByEffect } from './ledger.ts'
 import { seeded } from './random.ts'
 
-export type Fault = 'kill at a random moment' | 'kill at a write' | 'stop in an effect'
+export type Fault = 'kill at a random moment' | 'kill at a write' | 'stop in an effect' | 'the server crashes' | 'connections are cut'
 
 export interface Round {
   readonly seed: number
   readonly fault: Fault
   readonly kills: number
   readonly plant?: string
+  /** A database, instead of a file of SQLite. Two workers at a time are at work on it. */
+  readonly on?: Server
 }
+
+const faults: readonly Fault[] = [
+  'kill at a random moment',
+  'kill at a write',
+  'stop in an effect',
+  'the server crashes',
+  'connections are cut',
+]
 
 export interface Report {
   readonly kills: number
@@ -26,6 +39,7 @@ export interface Report {
 }
 
 const worker = join(import.meta.dirname, 'child-worker.ts')
+const compiled = join(tmpdir(), 'pawl-chaos-compiled')
 const kinds = ['steps', 'body', 'once', 'waits', 'parks'] as const
 const effectsOf: Readonly<Record<string, readonly string[]>> = {
   steps: ['first', 'left', 'right', 'last'],
@@ -51,6 +65,7 @@ const callsPerWorker = 8
 interface Outcome {
   readonly callId: string
   readonly status: string
+  readonly value?: unknown
 }
 
 interface Ended {
@@ -69,43 +84,69 @@ export async function runRound(round: Round): Promise<Report> {
   const files = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger') }
   // Every third round writes in the thread alone.
   const writer = round.seed % 3 === 2 ? 'thread' : 'adaptive'
-  const orders = { ...files, lease: 400, writer, ...(round.plant ? { plant: round.plant } : {}) }
+  const postgres = round.on && {
+    connection: round.on.connection,
+    schema: `chaos_${process.pid}_${round.seed}_${faults.indexOf(round.fault)}`,
+  }
+  const orders = { ...files, lease: 400, writer, ...(postgres ? { postgres } : {}), ...(round.plant ? { plant: round.plant } : {}) }
+  const width = round.on ? 2 : 1
   const children: ChildProcess[] = []
   let upTo = 0
-  const start = (extra: object): Child => {
-    const child = new Child({ ...orders, calls: calls.slice(0, upTo), ...extra })
+  /** Of several workers at a time each is asked for calls of its own: a call that two are asked for at once may begin on both (DUR-2). */
+  const start = (extra: object, lane: number | null = null): Child => {
+    const asked = calls.slice(0, upTo).filter((_, index) => lane === null || index % width === lane)
+    const child = new Child({ ...orders, calls: asked, ...extra })
     children.push(child.process)
     return child
   }
-  const check = new Check(files)
+  const check = new Check(files, postgres)
   let hits = 0
   try {
-    for (let kill = 0; kill < round.kills; kill++) {
+    for (let kill = 0; kill < round.kills; kill += round.fault.startsWith('kill') ? width : 1) {
       upTo += callsPerWorker
       const before = readLedger(files.ledger).length
+      const some = (extra: () => object): Child[] => Array.from({ length: width }, (_, lane) => start(extra(), lane))
       if (round.fault === 'kill at a random moment') {
-        const child = start({})
-        await child.ready
-        // Mostly while effects are under way, whatever the machine's pace; sometimes while it opens and recovers.
-        if (random() < 0.8) await child.working
-        await child.endedWithin(random() * 25)
-        child.process.kill('SIGKILL')
-        await child.ended
+        const early = random() < 0.2
+        await Promise.all(
+          some(() => ({})).map(async (child) => {
+            const ms = random() * 25
+            await child.ready
+            // Mostly while effects are under way, whatever the machine's pace; sometimes while it opens and recovers.
+            if (!early) await child.working
+            await child.endedWithin(ms)
+            child.process.kill('SIGKILL')
+            await child.ended
+          }),
+        )
       } else if (round.fault === 'kill at a write') {
-        const child = start({ killAt: { write: 1 + Math.floor(random() * 60), when: random() < 0.5 ? 'before' : 'after' } })
-        await child.ended
-      } else {
+        const moment = (): object => ({ killAt: { write: 1 + Math.floor(random() * 60), when: random() < 0.5 ? 'before' : 'after' } })
+        await Promise.all(some(moment).map((child) => child.ended))
+      } else if (round.fault === 'stop in an effect') {
         await pausedAndTakenOver(start, pick(calls.slice(upTo - callsPerWorker, upTo), random), files.ledger)
+      } else {
+        const both = some(() => ({}))
+        await Promise.all(both.map((child) => child.working))
+        await both[0]?.endedWithin(random() * 25)
+        if (round.fault === 'the server crashes') await (round.on as Server).restart(random() < 0.5 ? 'SIGQUIT' : 'SIGKILL')
+        else await cutConnections(round.on as Server, random() < 0.5 ? 'listeners' : 'all')
+        // They go on by themselves as soon as the database is back.
+        for (const child of both) {
+          const { outcomes, said } = await child.ended
+          if (!outcomes) check.violations.push(`a worker did not outlive it; open: ${await check.open()}; it said: ${said}`)
+        }
       }
       if (readLedger(files.ledger).length > before) hits++
-      check.afterFault()
+      await check.afterFault()
     }
     upTo = calls.length
     const last = await start({}).ended
     const expected = new Map(calls.map((call) => [call.id, call.name]))
-    return { kills: round.kills, hits, violations: [...check.violations, ...check.atTheEnd(last, expected)] }
+    const atTheEnd = await check.atTheEnd(last, expected)
+    return { kills: round.kills, hits, violations: [...check.violations, ...atTheEnd] }
   } finally {
     for (const child of children) child.kill('SIGKILL')
+    if (postgres) await dropSchemas(postgres.connection, [postgres.schema]).catch(() => {})
     rmSync(dir, { recursive: true, force: true })
   }
 }
@@ -135,6 +176,18 @@ async function pausedAndTakenOver(start: (extra: object) => Child, stopIn: strin
   await frozen.ended
 }
 
+/** Ends connections of Pawl from the server's side: those that listen, or all. */
+async function cutConnections({ connection }: Server, which: 'listeners' | 'all'): Promise<void> {
+  const client = new pg.Client(connection)
+  await client.connect()
+  try {
+    await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name = 'pawl' AND pid <> pg_backend_pid() ${which === 'listeners' ? `AND query LIKE 'LISTEN%'` : ''}`)
+  } finally {
+    await client.end()
+  }
+}
+
 /** A worker process and what became of it. */
 class Child {
   readonly process: ChildProcess
@@ -146,7 +199,8 @@ class Child {
   constructor(orders: object) {
     this.process = fork(worker, {
       execArgv: ['--conditions=@pawl/source'],
-      env: { ...process.env, PAWL_ORDERS: JSON.stringify(orders) },
+      // What was compiled once need not be again: there are hundreds of them.
+      env: { NODE_COMPILE_CACHE: compiled, ...process.env, PAWL_ORDERS: JSON.stringify(orders) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     let said = ''
@@ -184,15 +238,17 @@ class Child {
 class Check {
   readonly violations: string[] = []
   readonly #files: { db: string; ledger: string }
+  readonly #postgres: { connection: object; schema: string } | undefined
   /** Effects known to be recorded, and how often each had started when that was seen. */
   readonly #recorded = new Map<string, number>()
   readonly #outcomes = new Map<string, string>()
 
-  constructor(files: { db: string; ledger: string }) {
+  constructor(files: { db: string; ledger: string }, postgres: { connection: object; schema: string } | undefined) {
     this.#files = files
+    this.#postgres = postgres
   }
 
-  afterFault(): void {
+  async afterFault(): Promise<void> {
     const starts = startsByEffect(readLedger(this.#files.ledger))
     for (const [effect, seen] of this.#recorded) {
       if ((starts.get(effect) ?? 0) > seen) this.violations.push(`${effect} was on record and ran again`)
@@ -201,16 +257,24 @@ class Check {
     for (const [effect, count] of starts) {
       if (atMostOnce(effect) && count > 1) this.violations.push(`${effect} must not be repeated and started ${count} times`)
     }
-    for (const row of this.#read(`SELECT c.id || '/' || substr(s.key, 6) AS effect FROM steps s JOIN calls c ON c.uid = s.call
+    for (const row of await this.#read(`SELECT c.id || '/' || substr(s.key, 6) AS effect FROM steps s JOIN calls c ON c.uid = s.call
         WHERE s.state = 'done' AND s.key LIKE 'step:%'`)) {
       const effect = row.effect as string
       if (!this.#recorded.has(effect)) this.#recorded.set(effect, starts.get(effect) ?? 0)
     }
-    for (const { id, outcome } of this.#read(`SELECT id, outcome FROM calls WHERE state = 'settled'`)) {
+    for (const { id, outcome } of await this.#read(`SELECT id, outcome FROM calls WHERE state = 'settled'`)) {
       const known = this.#outcomes.get(id as string)
       if (known !== undefined && known !== outcome) this.violations.push(`${id}: the outcome changed from ${known} to ${outcome}`)
       this.#outcomes.set(id as string, outcome as string)
     }
+  }
+
+  /** What is not settled, for whoever wonders. */
+  async open(): Promise<string> {
+    const rows =
+      await this.#read(`SELECT c.id, c.state, c.owner, c.attempt, c.fence, w.resolution FROM calls c LEFT JOIN waits w ON w.call = c.uid
+      WHERE c.state <> 'settled'`)
+    return JSON.stringify(rows)
   }
 
   /** Nothing starts again once something that depends on it has started. */
@@ -224,8 +288,8 @@ class Check {
     }
   }
 
-  atTheEnd({ outcomes, said }: Ended, expected: ReadonlyMap<string, string>): string[] {
-    this.afterFault()
+  async atTheEnd({ outcomes, said }: Ended, expected: ReadonlyMap<string, string>): Promise<string[]> {
+    await this.afterFault()
     const wrong: string[] = []
     if (!outcomes) return [`the last worker gave no outcomes: ${said}`]
     const starts = startsByEffect(readLedger(this.#files.ledger))
@@ -236,18 +300,35 @@ class Check {
         for (const effect of effectsOf[kind] as readonly string[]) {
           if (!starts.has(`${id}/${effect}`)) wrong.push(`${id} succeeded without its effect '${effect}'`)
         }
-      } else if (!(status === 'unknown' && mayBeUnknown.has(kind))) wrong.push(`${id} ended as ${status}: ${said}`)
+      } else if (!(status === 'unknown' && mayBeUnknown.has(kind)))
+        wrong.push(`${id} ended as ${status} (${JSON.stringify(outcome?.value)}): ${said}`)
     }
-    for (const row of this.#read(`SELECT c.id, count(e.position) AS n FROM calls c LEFT JOIN events e ON e.call = c.uid
-        AND e.type = 'call.settled' GROUP BY c.uid HAVING n <> 1`)) {
+    for (const row of await this.#read(`SELECT c.id, count(e.position) AS n FROM calls c LEFT JOIN events e ON e.call = c.uid
+        AND e.type = 'call.settled' GROUP BY c.uid, c.id HAVING count(e.position) <> 1`)) {
       wrong.push(`${row.id} was settled ${row.n} times`)
     }
-    const [{ integrity_check: integrity } = {}] = this.#read('PRAGMA integrity_check')
+    // L7: nothing is left to anybody, and nobody is left.
+    for (const row of await this.#read(`SELECT id, state, owner FROM calls WHERE state <> 'settled' OR owner IS NOT NULL`)) {
+      wrong.push(`${String(row.id)} is ${String(row.state)}, owned by ${String(row.owner)}`)
+    }
+    if (this.#postgres) return wrong
+    const [{ integrity_check: integrity } = {}] = await this.#read('PRAGMA integrity_check')
     if (integrity !== 'ok') wrong.push(`the database is damaged: ${integrity}`)
     return wrong
   }
 
-  #read(sql: string): Record<string, unknown>[] {
+  async #read(sql: string): Promise<Record<string, unknown>[]> {
+    if (this.#postgres) {
+      const { connection, schema } = this.#postgres
+      const client = new pg.Client({ ...connection, options: `-c search_path=${schema}` })
+      await client.connect()
+      try {
+        const there = await client.query(`SELECT to_regclass('calls') AS calls`)
+        return (there.rows[0] as { calls: unknown }).calls === null ? [] : ((await client.query(sql)).rows as Record<string, unknown>[])
+      } finally {
+        await client.end()
+      }
+    }
     const db = new DatabaseSync(this.#files.db, { timeout: 5_000 })
     try {
       const empty = db.prepare(`SELECT count(*) AS n FROM sqlite_schema WHERE name = 'calls'`).get()?.n === 0

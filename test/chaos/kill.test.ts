@@ -1,41 +1,24 @@
-// Workers die without warning and everything still ends once. The seed of a failing round is in its name: run it again with
-// PAWL_SEED=<n>. The last tests plant defects and expect to see them: a driver that sees nothing proves nothing.
+// Workers die without warning and everything still ends once. The seed of a failing round is in what it says: run it again with
+// PAWL_SEED=<n>, or alone with `npm run chaos -- --seed <n>`. The last tests plant defects and expect to see them: a driver that sees nothing
+// proves nothing.
 
 import { expect, test } from 'vitest'
-import { type Fault, type Report, runRound } from './driver.ts'
+import { type Report, runRound } from './driver.ts'
+import { always, runPart } from './plan.ts'
 
 const base = Number(process.env.PAWL_SEED ?? 1)
 const minute = 60_000
 
-async function rounds(fault: Fault, count: number, kills: number): Promise<{ kills: number; hits: number; wrong: string[] }> {
-  const total = { kills: 0, hits: 0, wrong: [] as string[] }
-  for (let seed = base; seed < base + count; seed++) {
-    const report = await runRound({ seed, fault, kills })
-    total.kills += report.kills
-    total.hits += report.hits
-    total.wrong.push(...report.violations.map((violation) => `seed ${seed}: ${violation}`))
-  }
-  return total
-}
-
-test('DUR-1 DUR-2 DUR-3 DUR-4 CALL-2: 60 SIGKILLs at random moments', { timeout: 3 * minute }, async () => {
-  const { kills, hits, wrong } = await rounds('kill at a random moment', 10, 6)
-  expect(wrong).toEqual([])
-  expect(kills).toBe(60)
-  expect(hits).toBeGreaterThan(30) // most of them found work on its way
-})
-
-test('DUR-1 DUR-2 DUR-3 DUR-6: 40 SIGKILLs at a write, before it and after it with the answer lost', { timeout: 3 * minute }, async () => {
-  const { kills, hits, wrong } = await rounds('kill at a write', 8, 5)
-  expect(wrong).toEqual([])
-  expect(kills).toBe(40)
-  expect(hits).toBeGreaterThan(5)
-})
-
-test('DUR-7: 10 workers freeze in mid-effect, lose their calls and wake again', { timeout: 3 * minute }, async () => {
-  const { wrong } = await rounds('stop in an effect', 2, 5)
-  expect(wrong).toEqual([])
-})
+test.for(always.filter(({ on }) => on === 'sqlite'))(
+  'DUR-1 DUR-2 DUR-3 DUR-4 DUR-6 DUR-7 CALL-2: SQLite, $fault, $rounds × $kills',
+  { timeout: 8 * minute },
+  async (part) => {
+    const { kills, hits, wrong } = await runPart(part, base, null)
+    expect(wrong).toEqual([])
+    expect(kills).toBe(part.rounds * part.kills)
+    expect(hits).toBeGreaterThan(kills / 10) // they found work on its way
+  },
+)
 
 test.for([
   ['no fence', 'stop in an effect'],

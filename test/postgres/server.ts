@@ -20,6 +20,8 @@ export interface Server {
   crash(): Promise<void>
   /** On the same data, at the same port. */
   start(): Promise<void>
+  /** Ends it without a checkpoint, as a crash does, and brings it up again. */
+  restart(signal: 'SIGQUIT' | 'SIGKILL'): Promise<void>
   stop(): Promise<void>
 }
 
@@ -72,7 +74,30 @@ export async function startServer(): Promise<Server> {
     rmSync(databaseDir, { recursive: true, force: true })
     throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause })
   }
-  return { connection, crash, start, stop }
+  const restart = async (signal: 'SIGQUIT' | 'SIGKILL'): Promise<void> => {
+    const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+    process.kill(pid, signal)
+    // It is reaped by us, its parent: gone is gone. After SIGKILL its own children may hold on to its memory for a moment.
+    for (let tries = 0; ; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      if (isThere(pid)) continue
+      try {
+        return await server.start()
+      } catch (cause) {
+        if (tries > 100) throw new Error(`PostgreSQL did not come back:\n${log.join('\n')}`, { cause })
+      }
+    }
+  }
+  return { connection, crash, start, restart, stop }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
 }
 
 async function freePort(): Promise<number> {

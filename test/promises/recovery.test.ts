@@ -284,6 +284,31 @@ describe.each(['memory', 'sqlite'] as const)('recovery on %s', (kind: StoreKind)
     expect(b).toMatchObject({ status: 'failure', failure: { class: 'timeout', code: 'wait_timeout' } })
   })
 
+  test('DUR-3: a call that is taken up while the runtime opens may call other tools at once', async () => {
+    const inner = tool({ name: 'inner', description: 'Called', input: empty, onCrash: 'rerun', execute: () => 'inner' })
+    const outer = tool({
+      name: 'outer',
+      description: 'Is tried again, then calls',
+      input: empty,
+      onCrash: 'rerun',
+      retry: { attempts: 2 },
+      async execute(_, ctx) {
+        if (ctx.attempt === 1) throw retry({ after: '10s' })
+        return (await ctx.call(inner, {})).status
+      },
+    })
+    const dying = await start([outer, inner], first.store)
+    void dying.session('s').run([{ id: 'a', name: 'outer' }])
+    await clock.advance('1s')
+    first.die()
+    // Its delay is over and its worker is dead: its body begins in the midst of the opening.
+    await clock.advance('40s')
+    const runtime = await takeOver([outer, inner])
+    expect(await runtime.session('s').run([{ id: 'a', name: 'outer' }])).toMatchObject([
+      { status: 'success', value: 'success', attempts: 2 },
+    ])
+  })
+
   test('DUR-7: a worker that lost its lease changes nothing and starts nothing when it comes back', async () => {
     const ran: string[] = []
     let wake = (): void => {}

@@ -9,7 +9,7 @@ import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
 import { decodeResolution, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
 import type { ResolveAnswer } from '../engine.ts'
-import { cancelling, cancellingOutside, type Why } from './cancelling.ts'
+import { cancelKey, cancelling, cancellingOutside, type Why } from './cancelling.ts'
 import type { Waiters } from './wake.ts'
 
 /** What is wrong with a value that would be the outcome of a parked call; nothing if it may be (WAIT-6). `must`: it may not be taken unseen. */
@@ -66,6 +66,7 @@ export class Answers {
   /** A call that another worker has, or nobody yet. */
   async cancelElsewhere(call: CallRecord, why: Why): Promise<boolean> {
     const { store, clock } = this.#host
+    if ((await store.steps(call.uid)).some(({ key }) => key === cancelKey)) return false
     const { ok } = await store.commit(cancellingOutside(call, clock.now(), why))
     // No answer is taken any more that nobody would hear.
     if (ok) for (const wait of await store.waitsOf(call.uid)) await this.cancel(wait, call, why)
@@ -90,12 +91,17 @@ export class Answers {
     const text = encodeResolution(resolution)
     const said = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })
-    const committed = await store.commit({
+    const change: Change = {
       guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: text },
       ...(said.length > 0 ? { uses: said.map((id) => ({ tenant: subject.tenant, id, call: call.uid })) } : {}),
       ...also,
       events: also ? [...also.events, resolved] : [resolved],
+    }
+    const committed = await store.commit(change).catch((error: unknown) => {
+      // It may be on record all the same, and a second answer would be refused: whoever stands in the wait must still hear of it.
+      waiters.doubted(wait.id)
+      throw error
     })
     if (committed.ok) waiters.deliver(wait.id, decodeResolution(text))
     return committed.ok

@@ -95,6 +95,9 @@ export class LocalInvocation implements Invocation {
   onStop(listener: (why: Stop) => void): () => void {
     return this.held.onStop(listener)
   }
+  end(over: PawlError): void {
+    this.held.end(over)
+  }
   /** Nothing but waits and sleeps is under way: the body may be let go and taken up again elsewhere. */
   get idle(): boolean {
     return this.#waiting !== null && this.#waiting.open && this.#running === 0

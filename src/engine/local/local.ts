@@ -238,6 +238,8 @@ export class LocalEngine implements Engine {
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
+    // What the store did not answer says nothing about the call: it is taken up again.
+    if (error instanceof PawlError && error.code === 'store_unavailable') invocation.held.end(error)
     if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
     this.#driven(live, invocation, { settle: internalError }, second)
@@ -285,10 +287,13 @@ export class LocalEngine implements Engine {
     if (hint.outside) this.#looks(this.#outside.look())
   }
 
-  /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat looks again. */
+  /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat does. */
   look(): void {
     if (this.#closing) return
     for (const { invocation } of this.#lives.byUid.values()) invocation?.held.reconfirm()
+    // A hint comes once: if the store did not answer then, it is asked now.
+    if (this.#outside.missed) this.#looks(this.#outside.look())
+    this.#looks(this.#host.waiters.lookAtDoubted())
     if (!this.#works) return
     this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.

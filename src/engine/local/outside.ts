@@ -34,6 +34,8 @@ export class Outside {
   #seen = 0
   #looking: Promise<void> | null = null
   #again = false
+  /** The last look came to nothing. */
+  missed = false
 
   constructor(host: OutsideHost) {
     this.#host = host
@@ -44,10 +46,12 @@ export class Outside {
     this.#again = true
     this.#looking ??= (async () => {
       try {
+        this.missed = true
         while (this.#again) {
           this.#again = false
           await this.#look()
         }
+        this.missed = false
       } finally {
         this.#looking = null
       }

@@ -4,6 +4,7 @@
 import { PawlError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
+import { isUnreadable } from '../../secret/seal.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -12,6 +13,8 @@ import { decodeResolution } from '../../wait/resolution.ts'
 export class Waiters {
   readonly #store: Store
   readonly #waiting = new Map<string, Set<(resolution: Resolution) => void>>()
+  /** Waits whose answer may be on record although its writer, or its reader, heard of a failure. */
+  readonly #doubted = new Set<string>()
 
   constructor(store: Store) {
     this.#store = store
@@ -38,10 +41,19 @@ export class Waiters {
       waiting.add(deliver)
       signal.addEventListener('abort', aborted, { once: true })
       // It listens first and looks second, so an answer that comes in between is not missed.
-      this.#look(wait).catch((error: unknown) => {
-        forget()
-        reject(error)
-      })
+      this.#look(wait).then(
+        (there) => {
+          if (there) return
+          forget()
+          reject(new PawlError('store_unavailable', 'A wait is no longer on record.'))
+        },
+        // The store was away for a moment. That says nothing about the wait, and nothing to the body: it is looked at again.
+        (error: unknown) => {
+          if (!isUnreadable(error)) return this.doubted(wait)
+          forget()
+          reject(error)
+        },
+      )
     })
   }
 
@@ -63,10 +75,22 @@ export class Waiters {
     await Promise.all([...this.#waiting.keys()].map((wait) => this.#look(wait)))
   }
 
-  async #look(wait: string): Promise<void> {
+  doubted(wait: string): void {
+    if (this.#waiting.has(wait)) this.#doubted.add(wait)
+  }
+
+  async lookAtDoubted(): Promise<void> {
+    for (const wait of this.#doubted) {
+      await this.#look(wait)
+      this.#doubted.delete(wait)
+    }
+  }
+
+  /** Whether it is on record. */
+  async #look(wait: string): Promise<boolean> {
     const record = await this.#store.wait(wait)
-    if (!record) throw new PawlError('store_unavailable', 'A wait is no longer on record.')
-    if (record.resolution !== null) this.deliver(wait, decodeResolution(record.resolution))
+    if (record && record.resolution !== null) this.deliver(wait, decodeResolution(record.resolution))
+    return record !== undefined
   }
 }
 

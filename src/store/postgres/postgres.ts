@@ -65,7 +65,11 @@ export async function postgresStore({
   // One write queue per process is one connection.
   const writers = new pg.Pool({ ...settings, max: 1 })
   // A connection that breaks while nobody uses it is replaced; whoever uses one hears of it from the query.
-  for (const pool of [readers, writers]) pool.on('error', () => {})
+  for (const pool of [readers, writers]) {
+    pool.on('error', () => {})
+    // From the first moment: one that breaks as it is handed over has nobody else to listen, and would end the process.
+    pool.on('connect', (client) => client.on('error', () => {}))
+  }
 
   const self = randomUUID()
   const channel = `pawl_${schema}`
@@ -116,9 +120,12 @@ export async function postgresStore({
     self,
   })
 
+  async function asked(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    return readers.query(query).catch(away)
+  }
   async function all<Row, T>(of: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T[]> {
     // Named, so that the server plans each once per connection.
-    return (await readers.query({ name: nameFor(text), text, values: values as unknown[] })).rows.map((row) => of(row as Row))
+    return (await asked({ name: nameFor(text), text, values: values as unknown[] })).rows.map((row) => of(row as Row))
   }
   async function one<Row, T>(of: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T | undefined> {
     return (await all(of, text, values))[0]
@@ -204,24 +211,33 @@ export async function postgresStore({
       if ((await readers.query({ name: 'claimable', text: open, values: [self, known, 1] })).rowCount === 0) return []
       const client = await readers.connect()
       let broken: Error | undefined
+      const breaks = (error: Error): void => void (broken = error)
+      client.on('error', breaks)
       try {
         await client.query('BEGIN')
         await client.query(`SELECT pg_advisory_xact_lock(hashtext('pawl claim'), hashtext($1))`, [schema])
         const found = await client.query(`${open} FOR UPDATE SKIP LOCKED`, [self, known, limit])
-        const uids = found.rows.map(({ uid }: { uid: string }) => uid)
+        const first = found.rows.map(({ uid }: { uid: string }) => uid)
+        // The rest of their lines. What somebody writes at this moment is not waited for: it is this worker's with the next look.
+        const rest = await client.query(
+          `SELECT uid FROM calls WHERE ${claimable} AND tool = ANY($2) AND wait IS NULL AND line IN (
+             SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL) FOR UPDATE SKIP LOCKED`,
+          [self, known, first],
+        )
+        const uids = [...first, ...rest.rows.map(({ uid }: { uid: string }) => uid)]
         const claimed = await client.query(
           `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL)::integer
-             WHERE tool = ANY($2) AND ${claimable} AND (uid = ANY($3) OR wait IS NULL AND line IN (
-               SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL)) RETURNING *`,
-          [self, known, uids],
+             WHERE uid = ANY($2) AND ${claimable} RETURNING *`,
+          [self, uids],
         )
         await client.query('COMMIT')
         const calls = claimed.rows.map((each) => callOf(each as Parameters<typeof callOf>[0]))
         return calls.toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
       } catch (error) {
-        await client.query('ROLLBACK').catch((failed: Error) => void (broken = failed))
-        throw error
+        await client.query('ROLLBACK').catch(breaks)
+        return away(error)
       } finally {
+        client.off('error', breaks)
         client.release(broken)
       }
     },
@@ -233,12 +249,12 @@ export async function postgresStore({
     scrub: () => false,
     inspect: () => keeper.inspect(),
     leave: async (worker) => {
-      await readers.query('DELETE FROM workers WHERE id = $1', [nameIn(worker)])
-      await readers.query('SELECT pg_notify($1, $2)', [channel, self])
+      await asked({ text: 'DELETE FROM workers WHERE id = $1', values: [nameIn(worker)] })
+      await asked({ text: 'SELECT pg_notify($1, $2)', values: [channel, self] })
     },
     setting: async (key, ifAbsent) => {
-      await readers.query('INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING', [nameIn(key), nameIn(ifAbsent)])
-      const found = await readers.query('SELECT value FROM settings WHERE key = $1', [nameIn(key)])
+      await asked({ text: 'INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING', values: [nameIn(key), nameIn(ifAbsent)] })
+      const found = await asked({ text: 'SELECT value FROM settings WHERE key = $1', values: [nameIn(key)] })
       return nameOut((found.rows[0] as { value: string }).value)
     },
     // Whoever can read the database could read it there, so PostgreSQL keeps none: the host must give one.
@@ -293,6 +309,13 @@ function nameFor(text: string): string {
   let name = names.get(text)
   if (name === undefined) names.set(text, (name = `pawl_${names.size}`))
   return name
+}
+
+/** What was asked has no answer, and the program may ask again. */
+function away(cause: unknown): never {
+  if (cause instanceof PawlError) throw cause
+  const { code, message } = cause as Error & { code?: string }
+  throw new PawlError('store_unavailable', `PostgreSQL did not answer: ${message || code}.`, { cause })
 }
 
 /** SQLSTATE classes 22 and 23: bad data, broken constraint. The server refused it, so surely nothing of it was committed. */

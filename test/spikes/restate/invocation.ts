@@ -156,6 +156,9 @@ export class RestateInvocation implements Invocation {
   onStop(): () => void {
     return () => {}
   }
+  end(over: PawlError): void {
+    throw over
+  }
   async again(delayMs: number): Promise<void> {
     await this.sleep('retry', delayMs)
   }

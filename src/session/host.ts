@@ -1,0 +1,24 @@
+// What batches need from the runtime around them.
+
+import type { Queue } from '../call/queue.ts'
+import type { Show } from '../call/show.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Ids } from '../kernel/id.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Sizes } from '../kernel/sizes.ts'
+import type { Seal } from '../secret/seal.ts'
+import type { Standing } from './standing.ts'
+
+export interface BatchesHost {
+  readonly engine: () => Engine
+  readonly queue: Queue
+  readonly standing: Standing
+  readonly show: Show
+  readonly sizes: Sizes
+  readonly ids: Ids
+  readonly mayAbort: boolean
+  /** What seals a call at rest; null if nothing does. */
+  sealFor(sensitive: boolean): Seal | null
+  /** The same outcome, its words without secrets (DUR-12). */
+  words(outcome: Outcome): Outcome
+}

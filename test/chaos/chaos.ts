@@ -1,0 +1,40 @@
+// `npm run chaos`: what the tests run. With --full as long as before a release; with --seed <n> from that seed on; with --only <words> the parts
+// whose name has them.
+
+import { parseArgs } from 'node:util'
+import { type Server, startServer } from '../postgres/server.ts'
+import { always, full, runPart } from './plan.ts'
+
+const { values } = parseArgs({
+  options: { full: { type: 'boolean', default: false }, seed: { type: 'string', default: '1' }, only: { type: 'string', default: '' } },
+})
+const seed = Number(values.seed)
+if (!Number.isInteger(seed)) throw new Error(`--seed takes a whole number, not '${values.seed}'.`)
+const named = (values.full ? full : always).map((part) => ({ ...part, name: `${part.on}, ${part.fault}` }))
+const parts = named.filter(({ name }) => name.includes(values.only))
+if (parts.length === 0)
+  throw new Error(`No part is called '${values.only}'. There are:\n${named.map(({ name }) => `  ${name}`).join('\n')}`)
+
+let server: Server | null = null
+let broken = 0
+try {
+  if (parts.some(({ on }) => on === 'postgres')) server = await startServer()
+  for (const part of parts) {
+    const begun = performance.now()
+    const took = (): string => `${((performance.now() - begun) / 1000).toFixed(0)} s`
+    let done = 0
+    const total = await runPart(part, seed, server, (at, { violations }) => {
+      done += part.kills
+      for (const violation of violations) console.log(`\n  seed ${at}: ${violation}`)
+      if (process.stdout.isTTY) process.stdout.write(`\r${part.name}: ${done} of ${part.rounds * part.kills}, ${took()} `)
+    })
+    broken += total.wrong.length
+    console.log(
+      `${process.stdout.isTTY ? '\r' : ''}${part.name}: ${total.kills}, ${total.hits} of them found work, ${total.wrong.length} violations, ${took()}`,
+    )
+  }
+} finally {
+  await server?.stop()
+}
+console.log(broken === 0 ? '\nNo law was broken.' : `\n${broken} violations. One round alone: npm run chaos -- --seed <n> --only '<part>'`)
+process.exitCode = broken === 0 ? 0 : 1
