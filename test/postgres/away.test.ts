@@ -37,6 +37,7 @@ test('CALL-2: a connection that is reset in the midst of a claim, and a server t
     const claim = Promise.resolve(store.claim('w', ['t'], 1))
     claim.catch(() => {})
     for (;;) {
+      await other.query('SELECT pg_stat_clear_snapshot()') // within a transaction the first look would be kept
       const { rows } = await other.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT uid%'`)
       if (rows.length > 0) break
     }
