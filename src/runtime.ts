@@ -179,7 +179,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const { announce } = options
-    const deliver = announce && announcing({ announce, keys, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
+    const deliver =
+      announce && announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
     const drive: Drive = (invocation) => (deliver && invocation.request.tool === announceTool ? deliver(invocation) : pipeline(invocation))
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)

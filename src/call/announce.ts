@@ -36,6 +36,8 @@ export type Announce = (announcement: Announcement) => void | Promise<void>
 interface AnnounceHost {
   readonly announce: Announce
   readonly keys: HostKeys
+  /** Over so many workers' deaths it is not tried again (DUR-8). */
+  readonly poisonAfter: number
   readonly wait: (id: string) => Soon<WaitRecord | undefined>
   readonly call: (uid: string) => Soon<CallRecord | undefined>
   readonly clock: Clock
@@ -51,6 +53,7 @@ export const announcing =
   async (invocation) => {
     const { wait: id } = JSON.parse(invocation.request.input) as { wait: string }
     for (;;) {
+      if (invocation.deaths >= host.poisonAfter) return { settle: poison }
       await invocation.delayed()
       if (invocation.stopped) return notStarted(invocation.stopped)
       const wait = await host.wait(id)
@@ -70,6 +73,7 @@ export const announcing =
     }
   }
 
+const poison = failure({ class: 'internal', code: 'poisoned', message: 'Too many workers stopped while they announced it' })
 const givenUp = failure({ class: 'external', code: 'announce_failed', message: 'It was not taken before the wait had its answer' })
 
 function announcementOf(wait: WaitRecord, call: CallRecord, keys: HostKeys): Announcement {

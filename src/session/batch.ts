@@ -167,7 +167,8 @@ export class Batches {
     }
   }
 
-  async cancel(of: { tenant: string; session: string }, why: Why): Promise<number> {
+  /** `open` tells which calls of the session are open by the record: other workers may have some of them, and some nobody. */
+  async cancel(of: { tenant: string; session: string }, why: Why, open: () => Promise<readonly string[]>): Promise<number> {
     const brief = cut(why, this.#sizes.event)
     const isMine = (place: CallPosition): boolean => place.tenant === of.tenant && place.session === of.session
     const coming = [...this.#starting].filter(({ position }) => isMine(position))
@@ -176,7 +177,10 @@ export class Batches {
     const begun = [...this.#beginning].filter(({ place }) => place.tenant === of.tenant && place.session === of.session)
     for (const { batch } of begun) batch.stop(brief)
     const mine = [...this.#open].filter(([, place]) => isMine(place))
-    const stopped = await Promise.all(mine.map(([uid]) => this.#engine().cancel(uid, brief)))
+    const stopping = mine.map(([uid]) => this.#engine().cancel(uid, brief))
+    const known = new Set(mine.map(([uid]) => uid))
+    for (const uid of await open()) if (!known.has(uid)) stopping.push(this.#engine().cancel(uid, brief))
+    const stopped = await Promise.all(stopping)
     return stopped.filter(Boolean).length + coming.length + begun.length
   }
 

@@ -16,6 +16,8 @@ import { type Calls, callsOf } from './calls.ts'
 import type { Batch } from './gather.ts'
 import { untilOpen } from './until.ts'
 
+const openPage = 500
+
 interface Scope {
   readonly tenant: string
   readonly session: string
@@ -39,6 +41,16 @@ export class Records {
     return {
       get: (call, at) => reading(() => calls.get(call, at)),
       list: (query) => reading(() => calls.list(query)),
+    }
+  }
+
+  /** The calls of a session that are open, by the record. */
+  async open(of: Scope): Promise<readonly string[]> {
+    const open: string[] = []
+    for (;;) {
+      const page = await reading(() => this.#store.unsettled({ of, after: open.at(-1) ?? '', limit: openPage }))
+      open.push(...page.map(({ uid }) => uid))
+      if (page.length < openPage) return open
     }
   }
 

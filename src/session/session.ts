@@ -51,7 +51,7 @@ export interface Session {
     input: Ask,
     options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string },
   ): CallHandle<Output>
-  /** Asks all open calls of this session that this process runs or waits for to stop; tells how many did. */
+  /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
   /** The facts of this session: those on record after the cursor, then the new ones as they come. */
   readonly events: ReadFeed
@@ -147,7 +147,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         },
       }
     },
-    cancel: (reason = 'The session was cancelled', by) => host.batches.cancel({ tenant, session: id }, new Cancel(reason, by)),
+    cancel: (reason = 'The session was cancelled', by) =>
+      host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),

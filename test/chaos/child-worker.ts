@@ -177,6 +177,8 @@ runtime = await patiently(() =>
     store: broken(killing(store), orders.plant),
     tools: [steps, body, once, waits, parks],
     lease: orders.lease,
+    // They die of us, not of the calls.
+    poisonAfter: 1_000,
     ...(orders.postgres ? { keys: { secret } } : {}),
     logger: {
       debug() {},

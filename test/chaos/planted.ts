@@ -148,6 +148,9 @@ export const plants: Readonly<Record<string, Break>> = {
       steps: (change.steps ?? []).map((step) => (step.key.startsWith('sleep:') ? { ...step, value: '0' } : step)),
     })),
 
+  /** Keys and limits are each worker's own. */
+  'keys of one worker only': (store) => writing(store, ({ take: _, line: __, ...change }) => change),
+
   /** A settled call can be settled again. */
   'outcomes are overwritten': (store) => ({
     ...writing(store, (change) => (change.updateCall?.progress.state === 'settled' ? without(change, 'holds') : change)),

@@ -123,6 +123,20 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     expect(signalled).toBe(true)
   })
 
+  test('TIME-3: a session is cancelled from any process, also one that never asked for its calls', async () => {
+    const asker = await asking([never])
+    const stranger = await asking([never])
+    const asked = asker.session('s').run(calls)
+    const other = asker.session('other').run(calls.slice(0, 1))
+    await start([tool({ ...shape, execute: () => new Promise(() => {}), timeout: { attempt: '1d' } })])
+    await clock.advance('1s')
+    expect(await stranger.session('s').cancel('enough')).toBe(3)
+    await clock.advance('1s')
+    expect((await asked).map(({ status }) => status)).toEqual(['cancelled', 'cancelled', 'cancelled'])
+    expect(await asker.session('other').calls.list()).toMatchObject([{ state: 'running' }])
+    other.catch(() => {})
+  })
+
   test('it takes no call of others, and tools of one session need a worker', async () => {
     const seen: string[] = []
     const asker = await asking([working(seen)])

@@ -26,7 +26,9 @@ export class Laws {
   readonly #settled = new Map<string, string>()
   readonly #answers = new Map<string, string>()
   /** Cancels on record, by call: whose, and since when its writer knows. */
-  readonly #cancelled = new Map<string, { worker: string; at: number }>()
+  readonly #cancelled = new Map<string, { worker: string; owner: string | null; at: number }>()
+  /** Names of workers by the ids that the store knows them by. */
+  readonly #workers = new Map<string, string>()
   readonly #delayed = new Map<string, { until: number; attempt: number }>()
   readonly #told = new Map<string, string>()
   /** When a worker was hit: what it had begun may begin again. */
@@ -39,6 +41,11 @@ export class Laws {
   constructor(world: World) {
     this.#world = world
   }
+
+  /** What a call must have to itself, and the call it runs under. */
+  readonly locks = new Map<string, string>()
+  readonly parents = new Map<string, string>()
+  readonly #underWay = new Set<Start>()
 
   wrong(what: string): void {
     this.broken.push(`${this.#world.now} ms: ${what}`)
@@ -53,6 +60,7 @@ export class Laws {
 
   /** A change that the store took or refused, and who was the owner of its call just before. */
   written(worker: string, id: string, change: Change, answer: Committed, ownerBefore: string | null | undefined): void {
+    this.#workers.set(id, worker)
     if (!answer.ok) return
     const { insertCall, updateCall, steps = [], insertWaits = [], resolveWait } = change
     if (insertCall) {
@@ -82,12 +90,39 @@ export class Laws {
       this.#answers.set(resolveWait.id, resolveWait.resolution)
     }
     for (const { type, call, body } of change.events) {
-      if (type === 'call.cancelling' && !resolveWait) this.#cancelled.set(this.#named(call), { worker, at: this.#world.now })
+      if (type === 'call.cancelling' && !resolveWait)
+        this.#cancelled.set(this.#named(call), {
+          worker,
+          owner: isAsked ? (this.#workers.get(ownerBefore ?? '') ?? null) : worker,
+          at: this.#world.now,
+        })
       if (type === 'call.queued') this.#delayed.set(this.#named(call), { until: instant(body.until), attempt: body.attempt })
     }
   }
 
   // ── what happens outside ──
+
+  /** SCHED-2: effects of calls that exclude each other are never under way together, on whatever workers. A call and those under it share. */
+  #exclude(start: Start): void {
+    const lock = this.locks.get(start.call)
+    if (lock === undefined) return
+    for (const other of this.#underWay) {
+      if (other.call === start.call || this.locks.get(other.call) !== lock || this.#related(other.call, start.call)) continue
+      // What was given up may go on for a while, and so may a process that has lost what it held.
+      const late = (this.deadlines.get(other.call) ?? Infinity) <= this.#world.now
+      if (late || this.#cancelled.has(other.call) || this.#hits.get(other.worker)?.some((at) => at >= other.at)) continue
+      this.wrong(`SCHED-2 ${start.call}/${start.effect} started while ${other.call}/${other.effect} was under way on ${other.worker}`)
+    }
+  }
+
+  #related(a: string, b: string): boolean {
+    const above = (call: string): string[] => (this.parents.has(call) ? [call, ...above(this.parents.get(call) as string)] : [call])
+    return above(a).includes(b) || above(b).includes(a)
+  }
+
+  ended(start: Start): void {
+    this.#underWay.delete(start)
+  }
 
   start(start: Start): void {
     const { call, effect } = start
@@ -103,12 +138,16 @@ export class Laws {
         this.wrong(`L3 ${name} started again; nothing had happened to ${other.worker}`)
     }
     const cancel = this.#cancelled.get(call)
-    if (cancel && (cancel.worker !== start.worker || this.#world.now > cancel.at + graceMs))
+    // Who has the call hears of a cancel from elsewhere with the next hint, or with its next look. Who takes it up later finds it.
+    const heardBy = cancel && (cancel.owner === start.worker ? cancel.at + hearMs : cancel.at + graceMs)
+    if (cancel && heardBy !== undefined && (![cancel.worker, cancel.owner].includes(start.worker) || this.#world.now > heardBy))
       this.wrong(`L4 ${name} started after its cancel was on record`)
     const deadline = this.deadlines.get(call)
     if (deadline !== undefined && this.#world.now > deadline + graceMs)
       this.wrong(`L4 ${name} started ${this.#world.now - deadline} ms after its deadline`)
     if (this.#settled.has(this.#uids.get(call) ?? '')) this.wrong(`L4 ${name} started after its call was settled`)
+    this.#exclude(start)
+    this.#underWay.add(start)
     this.starts.push(start)
   }
 
@@ -195,6 +234,9 @@ export class Laws {
 }
 
 const mayFailAs = new Set(['deadline_exceeded', 'wait_timeout', 'step_unknown', 'wait_cancelled'].map((code) => `failure ${code}`))
+
+/** How long a worker may take to hear what another one wrote: hints can be lost, and then it looks. */
+const hearMs = 1_500
 
 /** A body that was told to stop may go on for the grace of TIME-1, where it runs. Nobody else may take it up. */
 const graceMs = 60

@@ -83,11 +83,19 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
   const effect = (ctx: ToolContext, name: string, ms: number, order: number, atMostOnce = false): Promise<void> => {
     if (!worker.alive) return new Promise(() => {})
     world.note(worker.name, `starts ${ctx.callId}/${name}`)
-    laws.start({ call: ctx.callId, effect: name, order, atMostOnce, worker: worker.name, at: world.now, attempt: ctx.attempt })
+    const start = { call: ctx.callId, effect: name, order, atMostOnce, worker: worker.name, at: world.now, attempt: ctx.attempt }
+    laws.start(start)
     const trap = outside.atNextStart
     outside.atNextStart = null
     trap?.(worker)
-    return new Promise((resolve) => void world.after(ms, () => worker.wake(resolve)))
+    return new Promise((resolve) => {
+      world.after(ms, () =>
+        worker.wake(() => {
+          laws.ended(start)
+          resolve()
+        }),
+      )
+    })
   }
 
   const carryOut = async (op: Op, order: number, ctx: ToolContext): Promise<unknown> => {
@@ -124,6 +132,7 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
       }
       case 'nest': {
         const calls = op.calls.map(({ id, name, input }) => ({ id, name, input }))
+        for (const { id } of calls) laws.parents.set(id, ctx.callId)
         return (await ctx.run(calls)).map(({ status }) => status)
       }
     }
@@ -141,6 +150,12 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
     outside.handOut(wait, later.key, later.deadline)
     return later
   }
+  const locked =
+    (lockOf: (input: Ask['input'], ctx: ToolContext) => string) =>
+    (input: unknown, ctx: ToolContext): Promise<unknown> => {
+      laws.locks.set(ctx.callId, lockOf(input as Ask['input'], ctx))
+      return program(input, ctx)
+    }
   const stop = async (_: unknown, ctx: ToolContext): Promise<string> => {
     if (!worker.alive) return new Promise(() => {})
     laws.begun(ctx.callId, ctx.attempt, true)
@@ -152,8 +167,8 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
   const rerun = { ...made, onCrash: 'rerun' as const, execute: program }
   return [
     tool({ ...rerun, name: 'flow', concurrency: 'parallel' }),
-    tool({ ...rerun, name: 'keyed', concurrency: { key: (input) => input.key as string } }),
-    tool({ ...rerun, name: 'alone', concurrency: 'exclusive' }),
+    tool({ ...rerun, name: 'keyed', execute: locked(({ key }) => `key ${key}`), concurrency: { key: (input) => input.key as string } }),
+    tool({ ...rerun, name: 'alone', execute: locked((_, ctx) => `alone in ${ctx.session}`), concurrency: 'exclusive' }),
     tool({ ...rerun, name: 'plain' }),
     tool({ ...made, name: 'stop', execute: stop }),
     tool({
