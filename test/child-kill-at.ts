@@ -22,7 +22,9 @@ const { appendFileSync } = fs
 fs.appendFileSync = (...args) => between(appendFileSync, args)
 syncBuiltinESMExports()
 
-const run = Object.getOwnPropertyDescriptor(StatementSync.prototype, 'run')?.value as StatementSync['run']
-StatementSync.prototype.run = function (this: StatementSync, ...args: never[]) {
+const run = Object.getOwnPropertyDescriptor(StatementSync.prototype, 'run')?.value as (
+  ...args: unknown[]
+) => ReturnType<StatementSync['run']>
+StatementSync.prototype.run = function (this: StatementSync, ...args: unknown[]) {
   return this.sourceSQL === 'COMMIT' ? between(() => run.apply(this, args), []) : run.apply(this, args)
 }
