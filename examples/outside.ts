@@ -1,5 +1,5 @@
 // The outside world of the examples: a payment provider and a mail server that remember in a file, as real ones remember elsewhere.
-// Like real ones, the provider knows an idempotency key again and does not move the money twice.
+// Like real ones, they know an idempotency key again: the money does not move twice, and no mail is sent twice.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
@@ -19,7 +19,11 @@ export function entries(): Entry[] {
     .map((line) => JSON.parse(line) as Entry)
 }
 
-const book = (entry: Entry): void => appendFileSync(ledger, `${JSON.stringify(entry)}\n`)
+/** Once per key. */
+function book(entry: Entry): void {
+  if (entry.key !== undefined && entries().some(({ key }) => key === entry.key)) return
+  appendFileSync(ledger, `${JSON.stringify(entry)}\n`)
+}
 
 export const payments = {
   async find(order: string): Promise<{ id: string; email: string } | undefined> {
@@ -27,13 +31,13 @@ export const payments = {
   },
   async refund(charge: string, cents: number, { idempotencyKey }: { idempotencyKey: string }): Promise<{ refund: string; cents: number }> {
     const refund = `re_${charge}`
-    if (!entries().some(({ key }) => key === idempotencyKey)) book({ what: 'refund', key: idempotencyKey, id: refund })
+    book({ what: 'refund', key: idempotencyKey, id: refund })
     return { refund, cents }
   },
 }
 
 export const mail = {
-  async send(to: string, text: string): Promise<void> {
-    book({ what: 'mail', id: `${to}: ${text}` })
+  async send(to: string, text: string, { idempotencyKey }: { idempotencyKey: string }): Promise<void> {
+    book({ what: 'mail', key: idempotencyKey, id: `${to}: ${text}` })
   },
 }

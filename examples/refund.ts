@@ -13,7 +13,7 @@ const refund = tool({
     const charge = await ctx.step('find', () => payments.find(order))
     if (!charge) throw fail(`No charge for order ${order}`, { code: 'not_found' })
     const done = await ctx.step('refund', () => payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') }))
-    await ctx.step('receipt', () => mail.send(charge.email, `We refunded ${cents} cents.`))
+    await ctx.step('receipt', () => mail.send(charge.email, `Refunded: ${cents} cents`, { idempotencyKey: ctx.key('receipt') }))
     return done
   },
 })

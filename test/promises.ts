@@ -202,7 +202,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Secrets and sensitive payloads can be encrypted at rest (AES-256-GCM; hashes beside them keyed), and secret values of 8 characters or more are redacted from everything projected, shown or logged, never from the value handed to code.`,
   },
   'DUR-13': {
-    state: { missing: 'a limit for bodies that is configured, a fleet that takes over' },
+    state: 'built',
     says: `On shutdown the worker stops taking work, lets bodies finish within a limit, hands the rest back at once; nothing waits for a lease to expire.`,
   },
   'WAIT-1': {

@@ -31,7 +31,8 @@ const refund = tool({
     const pay = (): ReturnType<typeof payments.refund> => payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') })
     const done = await ctx.step('refund', () => slowly('refund', pay))
     tell('refund', 'recorded')
-    await ctx.step('send receipt', () => slowly('send receipt', () => mail.send(charge.email, `We refunded ${cents} cents.`)))
+    const write = (): Promise<void> => mail.send(charge.email, `We refunded ${cents} cents.`, { idempotencyKey: ctx.key('receipt') })
+    await ctx.step('send receipt', () => slowly('send receipt', write))
     tell('send receipt', 'recorded')
     return done
   },

@@ -1,6 +1,6 @@
 // DUR: what is recorded is not done again; what may not be repeated is not; what was interrupted is told honestly.
 
-import { StepError, tool } from 'pawl'
+import { retry, StepError, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -30,6 +30,28 @@ onEachStore('steps', (bench) => {
     expect(seen.slice(0, 4)).toEqual(['1970-01-01T00:00:00.000Z', null, { b: [null, 1] }, {}])
     expect(Object.keys(seen[4] as object)).toEqual(['__proto__'])
     expect(({} as { x?: number }).x).toBeUndefined()
+  })
+
+  test('DUR-4: a once step runs once, whatever its call is tried again for: its error holds for the call', async () => {
+    let runs = 0
+    const errors: string[] = []
+    const charge = tool({
+      name: 'charge',
+      description: 'Charges',
+      input: empty,
+      onCrash: 'rerun',
+      retry: { attempts: 3, base: '1ms' },
+      async execute(_, ctx) {
+        const end = ctx.step('pay', () => Promise.reject(new Error(`declined ${++runs}`)), { once: true })
+        errors.push(await end.then(String, (error: Error) => error.message))
+        throw retry()
+      },
+    })
+    const runtime = await bench.open([charge])
+    await runtime.session('s').run([{ id: '1', name: 'charge' }])
+    expect(runs).toBe(1)
+    expect(errors).toHaveLength(3)
+    expect(new Set(errors).size).toBe(1)
   })
 
   test('DUR-4: blank and repeated ids are refused before the function runs', async () => {

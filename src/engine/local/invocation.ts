@@ -178,7 +178,8 @@ export class LocalInvocation implements Invocation {
     if (found) {
       if (found.input !== spec.input) refuseOtherInput(spec.key, found.input, spec.input)
       if (found.state === 'done') return { done: found.value as string }
-      if (found.state === 'failed' && found.round === round) return { failed: found.value as string }
+      // Once is once: what failed may have had its effect all the same.
+      if (found.state === 'failed' && (spec.once || found.round === round)) return { failed: found.value as string }
       if (found.state === 'started' && spec.once) {
         throw new PawlError('step_unknown', `The step is '${spec.key}'.`, { details: { step: spec.key, startedAt: found.at } })
       }
