@@ -61,7 +61,7 @@ export const announcing =
       if (!wait || !call || (wait.resolution !== null && invocation.attempt > 0)) return { settle: givenUp }
       const announcement = announcementOf(wait, call, host.keys)
       try {
-        await invocation.begin({ durable: false, places: [] }, () => delivered(announcement, invocation, host))
+        await invocation.begin({ durable: true, places: [] }, () => delivered(announcement, invocation, host))
         return { settle: { status: 'success', value: null } }
       } catch (error) {
         const stopped = invocation.stopped as Stop | null // meanwhile

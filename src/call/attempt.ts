@@ -68,7 +68,8 @@ class Attempt implements Pace {
     let given: unknown
     try {
       // DUR-2: a body that must not run twice waits until its start is on disk; one that may rerun need not.
-      const durable = onCrashOf(this.#tool) === 'stop' || this.#invocation.interrupted !== null
+      // And so does one that another worker may have died over: what ends its process in its first line must be counted (DUR-8).
+      const durable = onCrashOf(this.#tool) === 'stop' || this.#invocation.claimed
       given = this.#invocation.begin({ durable, places: this.#slot.places }, () => this.#body())
       if (!isThenable(given)) return this.#ended({ returned: given })
     } catch (threw) {

@@ -34,6 +34,7 @@ export function enterQueue(asking: Asking, args: Json): Soon<{ slot: Slot } | To
 
 function entered(turn: Slot | Refused, { invocation, ranOut }: Waiting): { slot: Slot } | ToSettle {
   if (typeof turn === 'object') return { slot: turn }
+  if (turn === 'batch_failed') return notStarted({ cancel: 'A call before it in its batch failed', by: null })
   if (turn !== 'stopped') return { settle: failure({ class: 'resource_limit', ...refusals[turn] }) }
   return notStarted(invocation.stopped ?? ranOut ?? 'queue')
 }
@@ -42,6 +43,7 @@ function entered(turn: Slot | Refused, { invocation, ranOut }: Waiting): { slot:
 export async function enterAgain({ invocation, host }: Asking, slot: Slot, lacks: NoRoom): Promise<{ slot: Slot } | ToSettle> {
   const waiting = slot.entry as Waiting
   slot.done()
+  if (!host.queue.beginsToWait(waiting)) return entered('overloaded', waiting)
   waiting.admitted = true
   const abort = new AbortController()
   const forget = waiting.onStop(() => abort.abort())
@@ -52,6 +54,7 @@ export async function enterAgain({ invocation, host }: Asking, slot: Slot, lacks
     throw error
   } finally {
     forget()
+    host.queue.hasWaited()
   }
   return abort.signal.aborted ? entered('stopped', waiting) : entered(await host.queue.enter(waiting), waiting)
 }

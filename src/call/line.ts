@@ -32,6 +32,8 @@ export class Place {
   holders = 1
   /** It came back after a crash, and nobody may be there to gather its outcome. */
   returned = false
+  /** Its batch stops at a failure, and nobody gathers it here. */
+  stops = false
   /** A run that gathers it stops at a failure. */
   strict = false
   /** What it gives back only when it leaves. */
@@ -49,6 +51,8 @@ export class Place {
 
 export class Line {
   readonly name: string
+  /** A call of it has failed, and those that stop at that do not start. */
+  failed = false
   readonly #segments: Segment[] = []
   #current = 0
   #staying = 0

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import type { Clock } from '../kernel/time.ts'
 import { manualClock } from '../testing/clock.ts'
 import { tool } from '../tool/tool.ts'
-import { type Limits, Queue } from './queue.ts'
+import type { Limits } from './limits.ts'
+import { Queue } from './queue.ts'
 import { type Entry, Slot } from './slot.ts'
 
 const input = z.object({})

@@ -3,37 +3,22 @@
 // what it still needs (keys, the limits of its own tool) its parents lend it.
 
 import { milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
 import { frame } from '../kernel/id.ts'
 import { abortsTurn, type Outcome } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import { Places } from '../journal/places.ts'
-import { checkLimit, checkRate, type Concurrency, type Rate } from '../tool/terms.ts'
+import type { Concurrency, Rate } from '../tool/terms.ts'
 import { Circles } from './circle.ts'
 import { Families } from './family.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gate.ts'
 import { fleetPlaces } from './fleet.ts'
+import { checkLimits, defaults, type Limits } from './limits.ts'
 import { Line, type Place } from './line.ts'
 import { type Entry, type Refused, Slot } from './slot.ts'
 
-export interface Limits {
-  /** At once in this process. */
-  readonly perWorker?: number
-  readonly perSession?: number
-  readonly perTenant?: number
-  /** For tools that do not set their own. */
-  readonly perTool?: number
-  /** Calls that may wait for their turn; more are refused as overloaded. */
-  readonly waiting?: number
-  readonly rate?: { readonly perTool?: Rate; readonly perTenant?: Rate }
-}
-
 const none: readonly Gate[] = []
-const defaults = { perWorker: 256, perSession: 32, perTenant: Infinity, perTool: Infinity, waiting: 10_000 }
-const known = [...Object.keys(defaults), 'rate']
-const knownRates = ['perTool', 'perTenant']
 
 export class Queue {
   readonly #clock: Clock
@@ -93,8 +78,11 @@ export class Queue {
   }
 
   /** A call that comes back after a crash. It has a turn of its own, unless it has one already. */
-  returns(line: Line, position: CallPosition, kind: Concurrency['kind']): void {
-    if (!this.#places.get(position)) this.expect(line, position, kind).returned = true
+  returns(line: Line, position: CallPosition, kind: Concurrency['kind'], stops = false): void {
+    if (this.#places.get(position)) return
+    const place = this.expect(line, position, kind)
+    place.returned = true
+    place.stops = stops
   }
 
   /**
@@ -104,6 +92,7 @@ export class Queue {
   through(position: CallPosition, slot: Slot | null, outcome: Outcome | null): void {
     if (slot) this.families.gone(slot.uid)
     const place = this.place(position)
+    if (place?.stops && outcome?.status === 'failure') place.line.failed = true
     if (place?.returned) {
       place.returned = false
       place.holders--
@@ -152,11 +141,23 @@ export class Queue {
     return this.#placed === 0 ? undefined : this.#places.get(position)
   }
 
+  /** It waits for what other workers have: that counts like any wait. False if too many wait already. */
+  beginsToWait(entry: Entry): boolean {
+    if (!entry.admitted && this.#waiting >= this.#limits.waiting) return false
+    this.#waiting++
+    return true
+  }
+
+  hasWaited(): void {
+    this.#waiting--
+  }
+
   /** Waits for its turn. */
   enter(entry: Entry): Soon<Slot | Refused> {
     const place = this.place(entry.position)
     // Who had its turn before does not wait for it again: after a crash it may have what those before it need, which had left the line.
     if (place && !entry.admitted && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
+    if (place && isOver(place, entry)) return 'batch_failed'
     return this.#slot(entry, place)
   }
 
@@ -166,6 +167,7 @@ export class Queue {
       const stopped = await this.#waitFor(slot, (waiter) => place.line.wait(place, waiter.wake))
       if (stopped) return stopped
     }
+    if (isOver(place, entry)) return 'batch_failed'
     return this.#slot(entry, place)
   }
 
@@ -299,6 +301,9 @@ export class Queue {
   }
 }
 
+/** One before it has failed, and its batch stops at that. */
+const isOver = (place: Place, entry: Entry): boolean => place.stops && place.line.failed && !entry.admitted
+
 /** Takes all it needs or nothing; `has` was handed to it already. Gives the one it lacks, or -1. */
 function tryAll(slot: Slot, has: number): number {
   const { gates } = slot
@@ -308,18 +313,4 @@ function tryAll(slot: Slot, has: number): number {
     return at
   }
   return -1
-}
-
-function checkLimits(limits: Limits): void {
-  const wrong = (why: string): never => {
-    throw new PawlError('config_invalid', `limits: ${why}.`)
-  }
-  const rates = limits.rate ?? {}
-  for (const name of Object.keys(limits)) if (!known.includes(name)) wrong(`there is no ${name}; there are ${known.join(', ')}`)
-  for (const name of Object.keys(rates))
-    if (!knownRates.includes(name)) wrong(`there is no rate.${name}; there are ${knownRates.join(', ')}`)
-  for (const name of ['perWorker', 'perSession', 'perTenant', 'perTool', 'waiting'] as const) {
-    if (limits[name] !== undefined) checkLimit(limits[name], name, wrong)
-  }
-  for (const name of ['perTool', 'perTenant'] as const) if (rates[name]) checkRate(rates[name], `rate.${name}`, wrong)
 }

@@ -28,8 +28,8 @@ const patienceAtRest = 10
 /** DUR-8: over this call too many workers have died. Null while it may be tried again. */
 export function poisoned({ invocation, host, tool }: Asking): ToSettle | null {
   const { deaths, interrupted, landed, attempt } = invocation
-  if (deaths < host.poisonAfter || landed) return null
-  if (deaths < host.poisonAfter * patienceAtRest && invocation.resting) return null
+  if (deaths < host.poisonAfter) return null
+  if (deaths < host.poisonAfter * patienceAtRest && !landed && invocation.resting) return null
   const evidence = { deaths, attempt, startedAt: interrupted?.startedAt ?? null }
   host.logger.error('A call is not run again: too many workers died over it', {
     call: invocation.request.uid,

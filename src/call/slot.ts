@@ -24,7 +24,7 @@ export interface Entry {
 }
 
 /** Why a call did not get its turn. */
-export type Refused = 'overloaded' | 'would_deadlock' | 'stopped'
+export type Refused = 'overloaded' | 'would_deadlock' | 'batch_failed' | 'stopped'
 
 /** The queue as a slot sees it. */
 interface Turns {

@@ -89,6 +89,8 @@ export interface Invocation {
   readonly terms: CallTerms | null
   /** Set when an earlier worker died after it had begun the body. */
   readonly interrupted: Interruption | null
+  /** It was taken from the record, not begun where it was asked for: others may have died over it before. */
+  readonly claimed: boolean
   /** How many workers have died over it since it last got anywhere. */
   readonly deaths: number
   /** A wait of it is open, or a sleep not over: then the next worker to die may only have been there. */

@@ -67,6 +67,8 @@ export interface CallOptions {
   readonly timeout?: { readonly attempt?: number; readonly idle?: number; readonly total?: number; readonly queue?: number }
   /** An instant after which it is too late. */
   readonly deadline?: number
+  /** A failure before it in its batch keeps it from starting. */
+  readonly stop?: true
   /** Its place in the order of its batch. */
   readonly order?: number
   /** The batch it was asked in, when the place is named by an idempotency key instead. */

@@ -97,7 +97,15 @@ export async function doctor({ store, clock, tools }: DoctorHost): Promise<Diagn
 
 async function stuck(call: Unsettled, store: Store, here: ReadonlySet<string>): Promise<[Ailment['kind'], string] | null> {
   if (call.state === 'parked') {
-    const wait = call.wait === null ? undefined : await store.wait(call.wait)
+    let wait
+    try {
+      wait = call.wait === null ? undefined : await store.wait(call.wait)
+    } catch {
+      return [
+        'never_woken',
+        `${nameOf(call)} is parked on a wait that cannot be opened: it was damaged, or sealed with keys that are not given.`,
+      ]
+    }
     if (!wait) return ['never_woken', `${nameOf(call)} is parked on a wait that is not on record. Nothing can wake it: cancel it.`]
     return wait.resolution === null
       ? null

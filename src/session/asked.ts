@@ -26,6 +26,7 @@ interface Around {
   readonly batch: string
   readonly order: number
   readonly line: string | null
+  readonly stop: boolean
   readonly root: string | undefined
   readonly above: readonly string[] | undefined
 }
@@ -66,7 +67,7 @@ function optionsOf(
   call: CallAsk,
   tool: string,
   read: ReadArguments,
-  { batch, order, root, above }: Around,
+  { batch, order, root, above, stop }: Around,
   internal: boolean,
   mostBytes: number,
 ): CallOptions | null {
@@ -80,6 +81,7 @@ function optionsOf(
   if (call.timeout !== undefined) options.timeout = inMs(clockValues(call.timeout))
   if (call.deadline !== undefined) options.deadline = Number(call.deadline)
   if (order !== 0) options.order = order
+  if (stop) options.stop = true
   if (root !== undefined) options.root = root
   if (internal) options.internal = true
   if (above !== undefined) options.above = above

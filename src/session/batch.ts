@@ -73,16 +73,16 @@ export class Batches {
     const entries = calls.map((call) => how.tools.find(call.name))
     const kinds = entries.map((entry) => entry?.kind ?? 'parallel')
     const line = this.#line(place, kinds, how)
+    const strict = how.onFailure === 'stop' && line !== null
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
       const { batch, root, above, byHost } = how
       const entry = entries[order]
       const seal = this.#sealFor(how.sealed === true || entry?.sensitive === true)
-      const at = { batch, occurrence, order, root, above, byHost, line: line?.name ?? null }
+      const at = { batch, occurrence, order, root, above, byHost, line: line?.name ?? null, stop: strict }
       return askedOf(call, entry, place, at, this.#reading, seal)
     })
-    const strict = how.onFailure === 'stop'
     const turns = line ? asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict)) : none
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
     this.#standing.began(open)
@@ -186,14 +186,14 @@ export class Batches {
 
   /** Calls that come back after a crash stand in line again, in their order, before any of them goes on. */
   returning(records: readonly CallRecord[]): void {
-    const placed = records.map((record) => ({
-      record,
-      order: record.options === null ? 0 : ((JSON.parse(record.options) as CallOptions).order ?? 0),
-    }))
-    for (const { record } of placed.toSorted((a, b) => a.order - b.order)) {
+    const placed = records.map((record) => {
+      const { order = 0, stop = false } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
+      return { record, order, stop }
+    })
+    for (const { record, stop } of placed.toSorted((a, b) => a.order - b.order)) {
       const entry = this.#standing.of(record).recorded(record.tool)
       if (!entry || record.wait !== null || record.line === null) continue
-      this.#queue.returns(this.#queue.line(record.line), record.position, entry.kind)
+      this.#queue.returns(this.#queue.line(record.line), record.position, entry.kind, stop)
     }
   }
 

@@ -24,8 +24,8 @@ export class HeldPlaces {
     for (const { name, capacity } of places) {
       const counting = this.#counting(name)
       const isOwn = (each: Kept): boolean => each.holder === holder || above.includes(each.holder)
-      const own = this.#byName.get(name)?.get(holder)?.ticket ?? Infinity
-      const turn = counting.some((each) => isOwn(each) && each.ticket === null) ? 0 : own
+      const hurries = above.length > 0 || counting.some((each) => isOwn(each) && each.ticket === null)
+      const turn = hurries ? 0 : (this.#ticketOf(holder) ?? Infinity)
       const before = counting.filter((each) => !isOwn(each) && (each.ticket ?? -1) < turn)
       if (before.length >= capacity) return name
     }
@@ -41,8 +41,10 @@ export class HeldPlaces {
   }
 
   line({ holder, worker, name }: NonNullable<Change['line']>): void {
-    const ticket = this.#byName.get(name)?.get(holder)?.ticket
-    if (ticket !== null) this.#put({ name, holder, worker, ticket: ticket ?? this.#lastTicket(name) + 1, until: Infinity })
+    if (this.#byName.get(name)?.get(holder)?.ticket === null) return
+    const ticket = this.#ticketOf(holder) ?? this.#lastTicket() + 1
+    for (const each of this.#byHolder.get(holder) ?? []) if (each.ticket !== null) this.#remove(each)
+    this.#put({ name, holder, worker, ticket, until: Infinity })
   }
 
   give({ holder, names }: NonNullable<Change['give']>): void {
@@ -63,8 +65,15 @@ export class HeldPlaces {
     return kept.filter((each) => each.until > now && (each.ticket === null || this.#alive(each.worker)))
   }
 
-  #lastTicket(name: string): number {
-    return Math.max(0, ...[...(this.#byName.get(name)?.values() ?? [])].map((each) => each.ticket ?? 0))
+  #ticketOf(holder: string): number | undefined {
+    for (const { ticket } of this.#byHolder.get(holder) ?? []) if (ticket !== null) return ticket
+    return undefined
+  }
+
+  #lastTicket(): number {
+    let last = 0
+    for (const held of this.#byHolder.values()) for (const { ticket } of held) last = Math.max(last, ticket ?? 0)
+    return last
   }
 
   #put(hold: Kept): void {

@@ -270,7 +270,8 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
       const taken = free.filter((row, index) => index < limit || lines.has(lineOf(row) ?? ''))
       return taken.map((row) => {
         const { state } = row.progress
-        if (state === 'running' && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
+        const atWork = state === 'running' || (state === 'queued' && row.progress.wait !== null)
+        if (atWork && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
         row.owner = worker
         row.fence++
         return recordOf(row) as CallRecord

@@ -59,10 +59,14 @@ export interface Change {
   readonly updateCall?: { readonly uid: string; readonly progress: CallProgress; readonly release?: boolean }
   /**
    * All of these places or none: where another has the last one, or stands in line before it (on a worker that lives), the change is refused
-   * with `room`. Those in line are not before one who has a place there, or under a call that has one. Who had a ticket has a place instead.
+   * with `room`. Those in line are not before one who has a place there, nor before what runs under another call: what that one has,
+   * they may be waiting for. Who had a ticket has a place instead.
    */
   readonly take?: Take
-  /** A ticket for this name, behind all that have one; who has one keeps it. */
+  /**
+   * A ticket for this name, and for no other any more. Its number is behind all there are; who has a ticket keeps its number wherever it goes,
+   * so that of any two who wait one is before the other everywhere.
+   */
   readonly line?: { readonly holder: string; readonly worker: string; readonly name: string }
   /** Places and tickets that are given back; of all names if none are told. */
   readonly give?: { readonly holder: string; readonly names?: readonly string[] }
@@ -214,7 +218,7 @@ export interface Store {
   renew(worker: string, leaseMs: number): Soon<number>
   /**
    * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
-   * this owner and the next fence, durably, and a running one whose worker died one more of its deaths. Two workers never get the same
+   * this owner and the next fence, durably, and one that runs, or lands an answer, and whose worker died one more of its deaths. Two workers never get the same
    * call, and none gets its own again, not even when its lease has run out: it is at work on it. What is open of a line goes to one worker,
    * whatever the limit, and not while another that lives has some of it; what lands an answer (it has a wait) has left its line.
    */

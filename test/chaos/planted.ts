@@ -149,7 +149,7 @@ export const plants: Readonly<Record<string, Break>> = {
     })),
 
   /** Keys and limits are each worker's own. */
-  'keys of one worker only': (store) => writing(store, ({ take: _, line: __, ...change }) => change),
+  'keys of one worker only': (store) => writing(store, (change) => ({ ...change, take: undefined, line: undefined }) as unknown as Change),
 
   /** A settled call can be settled again. */
   'outcomes are overwritten': (store) => ({

@@ -12,7 +12,7 @@ INSERT INTO calls VALUES ('golden000011', E'\\xb5ece1824782b44bff2846ed275cef16b
 INSERT INTO calls VALUES ('golden000012', E'\\x339f276c69c47ddeeb4b4a7675aef6bbcf285a45ad9a74b1b890c87558e491f7', E'\\xe50835820c1caa628eed84fc97df3d0da629e5d4065c9a6602f3ef5d57df004e', 'default', 'cancelled', '', 'c', '0', E'who \\0 knows \\\\0', 'parks', '{}', 'UFpWlVjY7YXKC-r9tG5_yihTVHyeOelcV3c-3_ZHt8Y', NULL, '1767225662000', 'settled', '{}', '{"onCrash":"rerun","spent":{"queuedMs":0,"runningMs":25,"waitingMs":0,"until":1767225662025,"attempts":1}}', '1', '1767225662000', 'golden000013', '{"status":"cancelled","cancellation":{"message":"Not wanted","source":"cancellation"}}', '1767225663000', '2', NULL, '0', NULL, NULL);
 INSERT INTO calls VALUES ('golden000014', E'\\xe80f10f2629bf5545b896708d83939fba2a31e692018a89182eda836427e3b30', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'sleeps', '0', E'who \\0 knows \\\\0', 'sleeps', '{}', '2WdUn8aTk5N0gO8iicYitJ23Q5L8CNDw0v8qN08AdCQ', NULL, '1767225663025', 'running', '{}', '{"onCrash":"rerun"}', '1', '1767225663025', NULL, NULL, NULL, '1', 'golden000003', '0', NULL, NULL);
 INSERT INTO calls VALUES ('golden000015', E'\\x9ab625612f7101bc8ba893297d0589e1fb3919b207e4e60da29dcab99263e170', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'retries', '0', E'who \\0 knows \\\\0', 'retries', '{}', 'WlhbTli3i25GlfIZO0u85_idlmDxNiQNM577RtO4jr0', '{"order":1}', '1767225663025', 'queued', '{}', '{"onCrash":"rerun","spent":{"queuedMs":0,"runningMs":0,"waitingMs":0,"until":1767225663025,"attempts":1}}', '1', '1767225663025', NULL, NULL, NULL, '1', 'golden000003', '0', NULL, NULL);
-INSERT INTO calls VALUES ('golden000016', E'\\x48ab547b37eee8e9b5249b32c7a1806df54f61ddccde3c3760896cd0130af290', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'parks', '0', E'who \\0 knows \\\\0', 'parks', '{}', 'UFpWlVjY7YXKC-r9tG5_yihTVHyeOelcV3c-3_ZHt8Y', '{"order":2}', '1767225663025', 'parked', '{}', '{"onCrash":"rerun","spent":{"queuedMs":0,"runningMs":25,"waitingMs":0,"until":1767225663050,"attempts":1}}', '1', '1767225663025', 'golden000017', NULL, NULL, '1', NULL, '0', NULL, NULL);
+INSERT INTO calls VALUES ('golden000016', E'\\x48ab547b37eee8e9b5249b32c7a1806df54f61ddccde3c3760896cd0130af290', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'parks', '0', E'who \\0 knows \\\\0', 'parks', '{}', 'UFpWlVjY7YXKC-r9tG5_yihTVHyeOelcV3c-3_ZHt8Y', '{"order":2}', '1767225663025', 'parked', '{}', '{"onCrash":"rerun","spent":{"queuedMs":0,"runningMs":0,"waitingMs":0,"until":1767225663025,"attempts":1}}', '1', '1767225663025', 'golden000017', NULL, NULL, '1', NULL, '0', NULL, NULL);
 INSERT INTO calls VALUES ('golden000018', E'\\x9335c3215bb7642d9284f47c03fc13bd3168008f1e9cb441c57b64e79dc2bb7f', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'waits', '0', E'who \\0 knows \\\\0', 'waits', '{}', 'c6qyhGtXo0E_y2FzqH0LwAGzEoVPeeyVa5EsY3ezCL0', '{"order":3}', '1767225663025', 'running', '{}', '{"onCrash":"rerun"}', '1', '1767225663025', NULL, NULL, NULL, '1', 'golden000003', '0', NULL, NULL);
 INSERT INTO calls VALUES ('golden000020', E'\\xe592ccbdc7307b15d378db4380de6f2a2118c18746781f89fce5d5aa19c92c07', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'interrupted', '0', E'who \\0 knows \\\\0', 'interrupted', '{}', '1AoP9F97XJKrPuM1CPd40eLjM-nonQnQ-t79mAZfZ2c', '{"order":4}', '1767225663025', 'running', '{}', '{"onCrash":"rerun"}', '1', '1767225663025', NULL, NULL, NULL, '1', 'golden000003', '0', NULL, NULL);
 INSERT INTO calls VALUES ('golden000021', E'\\xfd2bea803146a384b9273d2dfef45b20ad7b1ee6fc9cdc018680813fe6f2dd9f', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', 'default', 'open', '', 'once', '0', E'who \\0 knows \\\\0', 'once', '{}', 'y3BFQLNMmBjm_2MMmzZGah3wWKKt5zZAwYSjiw7onoc', '{"order":5}', '1767225663025', 'running', '{}', '{"onCrash":"rerun"}', '1', '1767225663025', NULL, NULL, NULL, '1', 'golden000003', '0', NULL, NULL);
@@ -74,9 +74,9 @@ INSERT INTO events VALUES ('53', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c
 INSERT INTO events VALUES ('54', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '21', 'default', 'open', 'golden000024', 'call.received', '1767225663025', '{"tool":"echo"}');
 INSERT INTO events VALUES ('55', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '22', 'default', 'open', 'golden000024', 'call.started', '1767225663025', '{"attempt":1}');
 INSERT INTO events VALUES ('56', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '23', 'default', 'open', 'golden000024', 'call.settled', '1767225663025', '{"status":"success","attempts":1}');
-INSERT INTO events VALUES ('57', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '24', 'default', 'open', 'golden000016', 'call.parked', '1767225663050', '{"wait":"golden000017","deadline":1767830463025}');
-INSERT INTO events VALUES ('58', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '25', 'default', 'open', 'golden000014', 'step.done', '1767225663050', '{"step":"sleep:1"}');
-INSERT INTO events VALUES ('59', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '26', 'default', 'open', 'golden000022', 'step.done', '1767225663075', '{"step":"sleep:1"}');
+INSERT INTO events VALUES ('57', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '24', 'default', 'open', 'golden000016', 'call.parked', '1767225663025', '{"wait":"golden000017","deadline":1767830463025}');
+INSERT INTO events VALUES ('58', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '25', 'default', 'open', 'golden000014', 'step.done', '1767225663025', '{"step":"sleep:1"}');
+INSERT INTO events VALUES ('59', E'\\x83d095bd2debaa8f7565173f65ab98f7201f4dde7c43a60e2ffee56cbfbe21d5', '26', 'default', 'open', 'golden000022', 'step.done', '1767225663025', '{"step":"sleep:1"}');
 INSERT INTO events VALUES ('6', E'\\xaee345f5663b3283b7d90e893173e580d38f239cf937aa1c77bca7a20b797cc3', '3', 'default', 'settled', 'golden000006', 'call.received', '1767225662000', '{"tool":"steps"}');
 INSERT INTO events VALUES ('7', E'\\xaee345f5663b3283b7d90e893173e580d38f239cf937aa1c77bca7a20b797cc3', '4', 'default', 'settled', 'golden000007', 'call.received', '1767225662000', '{"tool":"fails"}');
 INSERT INTO events VALUES ('8', E'\\xaee345f5663b3283b7d90e893173e580d38f239cf937aa1c77bca7a20b797cc3', '5', 'default', 'settled', 'golden000008', 'call.received', '1767225662000', '{"tool":"keeps"}');
@@ -94,20 +94,20 @@ INSERT INTO steps VALUES ('golden000006', E'\\x0eee77c09f16ab2e74da5053352e7b551
 INSERT INTO steps VALUES ('golden000006', E'\\xafe841b2aeac2ff0f76b0a9d51a6349b9266151f6213b1cdec147eb61206c42b', 'step:a', 'done', '{"x":1}', '{"x":1}', '1', '1767225662000');
 INSERT INTO steps VALUES ('golden000012', E'\\xf52d6975dd4c18e7a706284e3a7f87331161764ec46cc03dc4190e3261c663b8', 'cancel', 'done', NULL, '{"reason":"Not wanted","by":"Ada"}', '1', '1767225663000');
 INSERT INTO steps VALUES ('golden000014', E'\\x146473c7f59bde301bbaa10c56267925736ea72063cbc0be9d799a054af782a5', 'step:before', 'done', NULL, '"then"', '1', '1767225663025');
-INSERT INTO steps VALUES ('golden000014', E'\\x614a3116ab1ddc3b852ae10a79c2d2184c79224bc1c2dceb0be447b997c31de0', 'sleep:1', 'done', NULL, '1767229263050', '1', '1767225663050');
+INSERT INTO steps VALUES ('golden000014', E'\\x614a3116ab1ddc3b852ae10a79c2d2184c79224bc1c2dceb0be447b997c31de0', 'sleep:1', 'done', NULL, '1767229263025', '1', '1767225663025');
 INSERT INTO steps VALUES ('golden000015', E'\\x529cb6005ad8b896558ae2f9b7b34ed6e37a7b9ccb51b3cb637e47eaad51b94c', 'retry:1', 'done', NULL, '1767225693025', '1', '1767225663025');
 INSERT INTO steps VALUES ('golden000020', E'\\x05afd2b020b78fd35c5238fe74f3c9c63c33fd466d22f2a73fc8188990661869', 'step:first', 'done', NULL, '"then"', '1', '1767225663025');
 INSERT INTO steps VALUES ('golden000021', E'\\xaa482707b097f05ab6b9290ef731eca232affa06802207ef247868bb24f36125', 'step:only', 'started', NULL, NULL, '1', '1767225663025');
-INSERT INTO steps VALUES ('golden000022', E'\\x614a3116ab1ddc3b852ae10a79c2d2184c79224bc1c2dceb0be447b997c31de0', 'sleep:1', 'done', NULL, '1767229263075', '1', '1767225663075');
+INSERT INTO steps VALUES ('golden000022', E'\\x614a3116ab1ddc3b852ae10a79c2d2184c79224bc1c2dceb0be447b997c31de0', 'sleep:1', 'done', NULL, '1767229263025', '1', '1767225663025');
 CREATE TABLE uses (place bytea NOT NULL, call text COLLATE "C" NOT NULL, PRIMARY KEY (place, call));
 INSERT INTO uses VALUES (E'\\x45b146f12ec247fac21b198b8b772ff982b572c2959304c3182383ea942281a0', 'golden000008');
 CREATE TABLE waits (id text COLLATE "C" NOT NULL, call text COLLATE "C" NOT NULL, name text NOT NULL, salt text NOT NULL, "keyHash" text COLLATE "C" NOT NULL, deadline bigint NOT NULL, "createdAt" bigint NOT NULL, resolution text, terms text, UNIQUE ("keyHash"), PRIMARY KEY (id));
-INSERT INTO waits VALUES ('golden000013', 'golden000012', 'answer', 'xgEfsHQFVeFNMLpRKWX5Bg', 'Nsij0Y1uW_ZYYMl_mexPPT4Ro3Omd3wfGvl4aZJdYyk', '1767830462000', '1767225662000', '{"cancelled":"Not wanted"}', NULL);
-INSERT INTO waits VALUES ('golden000017', 'golden000016', 'answer', 'zG4isxh5tmi2jRkNoJjZCg', '1RhcgAqr-0xyDCGvsRhcL2qUkSavUcNbBczPIP2NR-M', '1767830463025', '1767225663025', NULL, NULL);
-INSERT INTO waits VALUES ('golden000019', 'golden000018', 'ears', '2x6440E41HToTfgjr9GCkg', 'EJDX-O8LfOPtFR96PJpBscmiGuBt8UFd2VMwmDW9JAU', '1767830463025', '1767225663025', NULL, NULL);
+INSERT INTO waits VALUES ('golden000013', 'golden000012', 'answer', 'lDhHKtSN9_Xperl3AwILDA', 'ji9uLqNLK20xhzicKBALmYRXKvPtBDySyiVTsI151Xw', '1767830462000', '1767225662000', '{"cancelled":"Not wanted"}', NULL);
+INSERT INTO waits VALUES ('golden000017', 'golden000016', 'answer', 'TxqlqyX6aMNqqKWoXsXzlg', 'gRy08DtRKSnYmG274XINUIHxKtStepFiVWysc91Fupc', '1767830463025', '1767225663025', NULL, NULL);
+INSERT INTO waits VALUES ('golden000019', 'golden000018', 'ears', 'XMcBf03Vcbb5oHu6tcsTcA', '1y0IpWb6i-D316RdPTPcIyAnnuNg-__Icjthci_EkEg', '1767830463025', '1767225663025', NULL, NULL);
 CREATE TABLE workers (id text COLLATE "C" NOT NULL, until timestamp with time zone NOT NULL, PRIMARY KEY (id));
-INSERT INTO workers VALUES ('golden000001', '2026-11-16 03:54:46.375847+00');
-INSERT INTO workers VALUES ('golden000003', '2026-11-16 03:54:59.428526+00');
+INSERT INTO workers VALUES ('golden000001', '2026-11-16 04:32:07.232351+00');
+INSERT INTO workers VALUES ('golden000003', '2026-11-16 04:32:20.164489+00');
 CREATE INDEX calls_line ON calls USING hash (line) WHERE ((line IS NOT NULL) AND (state = ANY (ARRAY['received'::text, 'queued'::text, 'running'::text])));
 CREATE INDEX calls_open ON calls USING btree ("createdAt", uid) WHERE (state = ANY (ARRAY['received'::text, 'queued'::text, 'running'::text]));
 CREATE INDEX calls_parked ON calls USING btree (scope, uid) WHERE (state = 'parked'::text);
@@ -115,6 +115,7 @@ CREATE INDEX calls_scope ON calls USING btree (scope, uid);
 CREATE INDEX calls_settled ON calls USING btree ("settledAt", uid) WHERE (state = 'settled'::text);
 CREATE INDEX events_scope ON events USING btree (scope, "position");
 CREATE INDEX holds_holder ON holds USING btree (holder);
+CREATE INDEX holds_ticket ON holds USING btree (ticket) WHERE (ticket IS NOT NULL);
 CREATE INDEX holds_until ON holds USING btree (until) WHERE (until IS NOT NULL);
 CREATE INDEX uses_call ON uses USING btree (call);
 CREATE INDEX waits_call ON waits USING btree (call);
@@ -186,8 +187,10 @@ AS $function$
         AND (c.ticket IS NULL OR EXISTS (SELECT 1 FROM workers WHERE workers.id = c.worker AND workers.until > clock_timestamp()))
         AND c.holder <> who AND c.holder <> ALL (lenders)
         AND (c.ticket IS NULL OR c.ticket <
-        coalesce((SELECT min(coalesce(own.ticket, 0)) FROM holds AS own WHERE own.place = decode(x.place, 'hex')
-          AND (own.holder = who OR own.ticket IS NULL AND own.holder = ANY (lenders))), 9007199254740991)))
+        CASE
+          WHEN cardinality(lenders) > 0 OR EXISTS (SELECT 1 FROM holds AS own WHERE own.place = decode(x.place, 'hex') AND own.holder = who
+            AND own.ticket IS NULL) THEN 0
+          ELSE coalesce((SELECT ticket FROM holds AS own WHERE own.holder = who AND own.ticket IS NOT NULL LIMIT 1), 9007199254740991) END))
         >= x.capacity ORDER BY x.ordinality
   $function$
 ;
@@ -199,7 +202,7 @@ CREATE OR REPLACE FUNCTION write_group_2(guards json, newcalls json, moves json,
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
-  DECLARE last bigint; told_now bigint := 0; op record; lacks text;
+  DECLARE last bigint; told_now bigint := 0; op record; lacks text; turn bigint;
   BEGIN
     SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
     bad := '{}';
@@ -235,10 +238,13 @@ AS $function$
             FROM json_to_recordset(op.places) AS x(place text, name text, entry text, ms double precision)
             ON CONFLICT (place, holder) DO UPDATE SET worker = excluded.worker, ticket = NULL, until = excluded.until;
         ELSIF op.op = 'line' THEN
-          INSERT INTO holds SELECT decode(x.place, 'hex'), op.holder, x.name, op.worker,
-              (SELECT coalesce(max(ticket), 0) + 1 FROM holds WHERE holds.place = decode(x.place, 'hex')), NULL
-            FROM json_to_recordset(op.places) AS x(place text, name text)
-            ON CONFLICT (place, holder) DO UPDATE SET worker = excluded.worker;
+          CONTINUE WHEN EXISTS (SELECT 1 FROM holds, json_to_recordset(op.places) AS x(place text)
+            WHERE holds.place = decode(x.place, 'hex') AND holder = op.holder AND ticket IS NULL);
+          SELECT coalesce((SELECT ticket FROM holds WHERE holder = op.holder AND ticket IS NOT NULL LIMIT 1),
+            (SELECT coalesce(max(ticket), 0) + 1 FROM holds)) INTO turn;
+          DELETE FROM holds WHERE holder = op.holder AND ticket IS NOT NULL;
+          INSERT INTO holds SELECT decode(place, 'hex'), op.holder, name, op.worker, turn, NULL
+            FROM json_to_recordset(op.places) AS x(place text, name text);
         ELSIF op.places IS NULL THEN
           DELETE FROM holds WHERE holder = op.holder;
         ELSE

@@ -40,8 +40,9 @@ onEveryStore('announcements', (ground) => {
   const eventsOf = async (session: string): Promise<FeedEvent[]> =>
     (await ground.store.events({ after: 0, limit: 10_000, of: { tenant: 'default', session } })) as FeedEvent[]
   /** The deliveries that are not through. */
-  const open = async (runtime: Runtime): Promise<number> =>
-    (await runtime.session('pawl:announcements').calls.list({ limit: 1_000 })).filter(({ state }) => state !== 'settled').length
+  const deliveries = async () =>
+    (await ground.store.unsettled({ after: '', limit: 1_000 })).filter(({ tool: name }) => name === 'pawl:announce')
+  const open = async (): Promise<number> => (await deliveries()).length
 
   test.for(['parks', 'inside', 'both'])(
     'WAIT-5: %s: announced once, with the key, which answers it; the feed has it without',
@@ -74,7 +75,7 @@ onEveryStore('announcements', (ground) => {
         expect(types.indexOf('wait.announced')).toBe(types.indexOf('call.parked') + 1)
       }
       expect(JSON.stringify(events)).not.toContain(announcement.key)
-      await until(async () => (await open(runtime)) === 0)
+      await until(async () => (await open()) === 0)
       expect(of(session)).toHaveLength(1)
       await runtime.close()
     },
@@ -90,7 +91,7 @@ onEveryStore('announcements', (ground) => {
     gate.resolve()
     expect(await run).toMatchObject([{ status: 'success' }])
     expect((await eventsOf(session)).filter(({ type }) => type === 'wait.announced')).toEqual([])
-    expect(await open(runtime)).toBe(0)
+    expect(await open()).toBe(0)
     expect(of(session)).toEqual([])
     await runtime.close()
   })
@@ -108,7 +109,7 @@ onEveryStore('announcements', (ground) => {
       for (const [index, wait] of (['1s', '2s', '4s'] as const).entries()) {
         await until(() => tries === index + 1)
         // Its delay is on record before it counts.
-        await until(async () => (await runtime.session('pawl:announcements').calls.list({ status: 'queued' })).length === 1)
+        await until(async () => (await deliveries()).filter(({ state }) => state === 'queued').length === 1)
         await clock.advance(0)
         expect(tries).toBe(index + 1)
         await clock.advance(wait)
@@ -117,7 +118,7 @@ onEveryStore('announcements', (ground) => {
       expect(ground.logged.filter(({ message }) => message.includes('announcement was not taken')).length).toBeGreaterThanOrEqual(3)
       await runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
       expect(await run).toMatchObject([{ status: 'success', value: 'yes' }])
-      await until(async () => (await open(runtime)) === 0)
+      await until(async () => (await open()) === 0)
       expect(tries).toBe(4)
       await runtime.close()
     },
@@ -131,9 +132,9 @@ onEveryStore('announcements', (ground) => {
     await until(() => tries === 1)
     await runtime.resolve(keys.get(session) as string, { value: 'by another way' })
     expect(await run).toMatchObject([{ value: 'by another way' }])
-    await until(async () => (await runtime.session('pawl:announcements').calls.list({ status: 'queued' })).length === 1)
+    await until(async () => (await deliveries()).filter(({ state }) => state === 'queued').length === 1)
     await clock.advance('1s')
-    await until(async () => (await open(runtime)) === 0)
+    await until(async () => (await open()) === 0)
     expect(tries).toBe(1)
     await runtime.close()
   })

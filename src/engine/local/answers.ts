@@ -2,14 +2,17 @@
 
 import type { Clock } from '../../kernel/time.ts'
 import type { Soon } from '../../kernel/soon.ts'
-import { type CallRecord, type Resolution, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
+import { encode } from '../../kernel/value.ts'
+import { type CallRecord, progressOf, type Resolution, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
 import { attachmentsIn } from '../../journal/uses.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
 import { decodeResolution, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
 import type { ResolveAnswer } from '../engine.ts'
+import { announceTool } from './announce-tool.ts'
 import { cancelKey, cancelling, cancellingOutside, type Why } from './cancelling.ts'
+import { readable } from './readable.ts'
 import type { Waiters } from './wake.ts'
 
 /** What is wrong with a value that would be the outcome of a parked call; nothing if it may be (WAIT-6). `must`: it may not be taken unseen. */
@@ -66,6 +69,7 @@ export class Answers {
   /** A call that another worker has, or nobody yet. */
   async cancelElsewhere(call: CallRecord, why: Why): Promise<boolean> {
     const { store, clock } = this.#host
+    if (call.tool === announceTool && call.owner === null) return (await store.commit(givenUp(call, clock.now()))).ok
     if ((await store.steps(call.uid)).some(({ key }) => key === cancelKey)) return false
     const { ok } = await store.commit(cancellingOutside(call, clock.now(), why))
     // No answer is taken any more that nobody would hear.
@@ -73,9 +77,16 @@ export class Answers {
     return ok
   }
 
-  async expire(wait: WaitRecord): Promise<void> {
-    const call = await this.#host.store.call(wait.call)
+  /** False if its call cannot be read: then it stays as it is. */
+  async expire(wait: WaitRecord): Promise<boolean> {
+    const { store } = this.#host
+    let isReadable = true
+    const call = await readable(
+      () => store.call(wait.call),
+      () => void (isReadable = false),
+    )
     if (call) await this.#write(wait, timedOut(wait), call)
+    return isReadable
   }
 
   /** The answer on record of a wait that has one. */
@@ -106,4 +117,16 @@ export class Answers {
     if (committed.ok) waiters.deliver(wait.id, decodeResolution(text))
     return committed.ok
   }
+}
+
+/** A delivery that nobody has may never be anybody's, where nobody announces: it ends here. */
+function givenUp(call: CallRecord, at: number): Change {
+  const { uid, fence, position } = call
+  const outcome = encode({
+    status: 'cancelled',
+    cancellation: { message: 'What it was to announce is no longer wanted', source: 'cancellation' },
+  })
+  const progress = { ...progressOf(call), state: 'settled' as const, outcome, settledAt: at }
+  const settled = eventOf({ ...position, call: uid }, 'call.settled', at, { status: 'cancelled', attempts: call.attempt })
+  return { guards: [{ kind: 'holds', call: uid, fence }], updateCall: { uid, progress, release: true }, events: [settled] }
 }

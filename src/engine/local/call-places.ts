@@ -27,7 +27,9 @@ export class CallPlaces implements PlacesOfCall {
     const held = this.#held
     const take = this.taking(places)
     await held.write(held.held({ line: { holder: take.holder, worker: take.worker, name: lacks.place }, events: [] }))
-    await held.host.places.awaitRoom(take, signal)
+    // Room under this name is enough to ask again: if another name lacks it then, it stands in line there instead.
+    const lacking = take.places.filter(({ name }) => name === lacks.place)
+    await held.host.places.awaitRoom({ ...take, places: lacking }, signal)
   }
 
   /** As it goes with a write. */

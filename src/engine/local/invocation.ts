@@ -83,6 +83,9 @@ export class LocalInvocation implements Invocation {
     this.#places ??= new CallPlaces(this.held, this.options)
     return this.#places
   }
+  get claimed(): boolean {
+    return this.#known.read
+  }
   get deaths(): number {
     return this.held.progress.deaths
   }
@@ -126,7 +129,7 @@ export class LocalInvocation implements Invocation {
   }
 
   atRisk<T>(run: () => Promise<T>): Promise<T> {
-    return atRisk(this.held, run)
+    return this.claimed ? atRisk(this.held, run) : run()
   }
 
   /** It waits for its turn or its next try, so that letting go of it interrupts nothing. A nested call belongs to the body above it. */
@@ -281,7 +284,7 @@ export class LocalInvocation implements Invocation {
     held.check()
     checkMove(held.progress.state, 'parked')
     this.#account(this.#host.clock.now())
-    const progress = { ...held.progress, state: 'parked' as const, wait: wait.id }
+    const progress = { ...held.progress, state: 'parked' as const, wait: wait.id, deaths: 0 }
     const had = held.mayHavePlaces
     const parked = held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })
     const change = held.held({ updateCall: { uid: this.request.uid, progress, release: true }, ...held.giving(), events: [parked] })

@@ -11,10 +11,13 @@ export class Known {
   #waits: Map<string, WaitRecord> | null
   /** How many attempts have ended in a failure that is tried again. */
   retries: number
+  /** There was something on record to be read. */
+  readonly read: boolean
 
   constructor(read: { steps?: readonly StepRecord[]; waits?: readonly WaitRecord[] }) {
     this.#steps = read.steps ? new Map(read.steps.map((step) => [step.key, step])) : null
     this.#waits = read.waits ? new Map(read.waits.map((wait) => [wait.name, wait])) : null
+    this.read = read.steps !== undefined
     this.retries = read.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
   }
 

@@ -2,10 +2,8 @@
 
 import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
-import type { Soon } from '../../kernel/soon.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
-import { isUnreadable } from '../../secret/seal.ts'
 import type { Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 
@@ -20,6 +18,10 @@ export class Live {
   #asked = false
   /** By the record, as far as we have seen it. */
   parked = false
+  /** It is known to be on record. */
+  onRecord = false
+  /** It is being put on record for others to run. */
+  recording: Promise<void> | null = null
   /** Something was told of it while this worker held it. */
   newsWhileHeld = false
   #invocation: LocalInvocation | null = null
@@ -82,17 +84,6 @@ export class Live {
   reject(why: unknown): void {
     this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
     this.#reject(why)
-  }
-}
-
-/** What a read gives; undefined, once it was told, where the row cannot be opened. */
-export async function readable<T>(read: () => Soon<T>, told: (error: unknown) => void): Promise<T | undefined> {
-  try {
-    return await read()
-  } catch (error) {
-    if (!isUnreadable(error)) throw error
-    told(error)
-    return undefined
   }
 }
 

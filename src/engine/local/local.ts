@@ -119,6 +119,7 @@ export class LocalEngine implements Engine {
       await invocation.abandon().catch(() => {}) // then the pipeline does it
       if ((await asked) || invocation.held.letGo !== 'parked') return asked
     }
+    await this.#lives.byUid.get(uid)?.recording
     const record = await this.#host.store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
     // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
@@ -181,9 +182,10 @@ export class LocalEngine implements Engine {
     // Its body may begin at once: whoever asks for the same call in its first line must find it.
     this.#lives.stand(asked.position, live)
     if (!isOurs) {
-      submit(this.#host.store, record, asked, (answer) => {
+      live.recording = submit(this.#host.store, record, asked, (answer) => {
         if ('failed' in answer) this.#unknown(live, answer.failed)
-        else if (!answer.ok) this.#failed(live, new PawlError('lease_lost')) // another process was first
+        else if (answer.ok) live.onRecord = true
+        else this.#failed(live, new PawlError('lease_lost')) // another process was first
       })
       return live
     }
@@ -199,6 +201,7 @@ export class LocalEngine implements Engine {
     if (record.state === 'settled')
       this.#lives.ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
     else if (!live.invocation) live.parked = record.state === 'parked'
+    live.onRecord = true
     return live
   }
 
@@ -313,8 +316,11 @@ export class LocalEngine implements Engine {
     const live = this.#lives.of(record)
     if (!this.#lives.at(record.position)) this.#lives.stand(record.position, live)
     try {
+      const { looks } = this.#outside
       const read = await journalOf(this.#host.store, record)
       this.#run(live, new LocalInvocation(this.#host, record, { ...read, lapses }))
+      // A cancel that came while it was read was told to nobody.
+      if (this.#outside.looks !== looks) this.#looks(this.#outside.lookForCancel(live))
     } catch (error) {
       if (isUnreadable(error)) return this.#unknown(live, error)
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.

@@ -5,9 +5,11 @@
 // falls in between: that is `lookAt` for a call, and `Waiters.answer` for a wait.
 
 import type { CallRecord } from '../../journal/call-state.ts'
+import { PawlError } from '../../kernel/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancelling.ts'
-import { type Live, readable } from './live.ts'
+import type { Live } from './live.ts'
+import { readable } from './readable.ts'
 import type { Timers, Waiters } from './wake.ts'
 
 const page = 256
@@ -32,10 +34,13 @@ async function cancelled(live: Live | undefined, why: Why): Promise<void> {
 export class Outside {
   readonly #host: OutsideHost
   #seen = 0
+  #erasures = 0
   #looking: Promise<void> | null = null
   #again = false
   /** The last look came to nothing. */
   missed = false
+  /** How often it has looked. */
+  looks = 0
 
   constructor(host: OutsideHost) {
     this.#host = host
@@ -69,20 +74,30 @@ export class Outside {
       () => store.call(live.uid),
       (error) => broken(live, error),
     )
+    if (!record && live.onRecord) return broken(live, new PawlError('store_unavailable', 'The call is no longer on record: it was erased.'))
     if (record?.state === 'settled' && lives.get(live.uid) === live && !live.invocation) settled(record)
   }
 
+  async lookForCancel(live: Live): Promise<void> {
+    const asked = live.invocation && (await this.#host.store.steps(live.uid)).find(({ key }) => key === cancelKey)
+    if (asked) await cancelled(live, JSON.parse(asked.value as string) as Why)
+  }
+
   async #look(): Promise<void> {
+    this.looks++
     const { store, waiters, timers, lives } = this.#host
     // Asked before anything is looked at: what is written meanwhile comes after it.
     const end = await store.lastPosition()
     if (end <= this.#seen) return
-    if (end - this.#seen > lives.size + waiters.count) {
+    // What was erased is told by no event.
+    const { count } = lives.size > 0 ? await store.erased() : { count: this.#erasures }
+    const erased = count !== this.#erasures
+    this.#erasures = count
+    if (erased || end - this.#seen > lives.size + waiters.count) {
       await waiters.lookAtAll()
       for (const live of lives.values()) {
         await this.lookAt(live)
-        const asked = live.invocation && (await store.steps(live.uid)).find(({ key }) => key === cancelKey)
-        if (asked) await cancelled(live, JSON.parse(asked.value as string) as Why)
+        await this.lookForCancel(live)
       }
     } else await this.#read(end)
     const next = await store.nextDeadline()

@@ -22,6 +22,8 @@ export class FleetPlaces {
   readonly #inLine = new Set<InLine>()
   #looking = false
   #again = false
+  /** The next look is for circles too. */
+  #circles = false
   #callOff: (() => void) | null = null
 
   constructor(host: { store: Store; clock: Clock; logger: Logger }) {
@@ -57,9 +59,12 @@ export class FleetPlaces {
   }
 
   #look(circles: boolean): void {
+    this.#circles ||= circles
     if (this.#looking) return void (this.#again = true)
     this.#looking = true
-    this.#lookOnce(circles)
+    const forCircles = this.#circles
+    this.#circles = false
+    this.#lookOnce(forCircles)
       .catch((error: unknown) => this.#logger.warn('Places could not be looked at; trying again soon', { error }))
       .finally(() => {
         this.#looking = false

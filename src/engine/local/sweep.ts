@@ -3,7 +3,7 @@
 
 import { type CallRecord, progressOf } from '../../journal/call-state.ts'
 import type { Host } from './host.ts'
-import { readable } from './live.ts'
+import { readable } from './readable.ts'
 
 const page = 64
 
@@ -47,7 +47,7 @@ export class Sweeper {
           const { lapses } = this.#host.lease
           const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools(), page)
           await this.#take(claimed, lapses)
-          if (claimed.length === page) this.#again = true
+          if (claimed.length >= page) this.#again = true
         }
       } finally {
         this.#sweeping = null

@@ -9,14 +9,14 @@ import { eventOf } from '../../journal/event.ts'
 import type { Change, Guard } from '../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import type { Wait, WaitSpec } from '../engine.ts'
+import { announceTool } from './announce-tool.ts'
 import type { HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import type { Known } from './known.ts'
 import { newRecord } from './new-record.ts'
 
-/** What the record calls the calls that deliver announcements. No tool can be called so: their names and ids have no colon in front of an @. */
-export const announceTool = 'pawl:announce'
-const announceSession = 'pawl:announcements'
+/** Each has a session of its own: one that is through is forgotten, whatever becomes of the others. */
+const announceSession = (wait: string): string => `pawl:announcement:${wait}`
 
 /** What is added to the change with which a call comes to wait. */
 interface Announcement extends Required<Pick<Change, 'insertCall' | 'events'>> {
@@ -64,7 +64,7 @@ export class CallWaits {
     const { clock } = this.#host
     const { type, payload } = announce
     const { tenant } = this.#held.request.position
-    const position = { tenant, session: announceSession, batch: 'announce', id, occurrence: 0 }
+    const position = { tenant, session: announceSession(id), batch: 'announce', id, occurrence: 0 }
     const asked = {
       position,
       principal: null,

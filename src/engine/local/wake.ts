@@ -95,18 +95,19 @@ export class Waiters {
 }
 
 const retryMs = 1_000
+const unreadableMs = 60_000
 
 /** The one sleeper for all deadlines. */
 export class Timers {
   readonly #store: Store
   readonly #clock: Clock
   readonly #logger: Logger
-  readonly #expire: (wait: WaitRecord) => Promise<void>
+  readonly #expire: (wait: WaitRecord) => Promise<boolean>
   #armedFor = Number.POSITIVE_INFINITY
   #callOff: (() => void) | null = null
   #stopped = false
 
-  constructor(options: { store: Store; clock: Clock; logger: Logger; expire: (wait: WaitRecord) => Promise<void> }) {
+  constructor(options: { store: Store; clock: Clock; logger: Logger; expire: (wait: WaitRecord) => Promise<boolean> }) {
     this.#store = options.store
     this.#clock = options.clock
     this.#logger = options.logger
@@ -134,7 +135,9 @@ export class Timers {
     const page = 100
     for (;;) {
       const due = await this.#store.dueWaits(this.#clock.now(), page)
-      await Promise.all(due.map((wait) => this.#expire(wait)))
+      const expired = await Promise.all(due.map((wait) => this.#expire(wait)))
+      // One that cannot be read stays due; it must not keep the sleeper awake.
+      if (expired.includes(false)) return this.soon(this.#clock.now() + unreadableMs)
       if (due.length < page) break
     }
     const next = await this.#store.nextDeadline()

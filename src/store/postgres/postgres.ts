@@ -150,6 +150,8 @@ export async function postgresStore({
     }
   }
   const keeper = new Keeper(readers, { listening: () => listener.listening, clock })
+  /** Those that use this store object. */
+  const workers = new Set<string>()
   let closing: Promise<void> | null = null
   return clearly({
     kind: 'postgres',
@@ -199,6 +201,8 @@ export async function postgresStore({
          SELECT count(*) AS n FROM workers WHERE until > clock_timestamp() AND id <> $1`,
         [nameIn(worker), leaseMs],
       )
+      workers.add(worker)
+      group.shared = workers.size > 1
       return (living.rows[0] as { n: number }).n + 1
     },
     // Two statements, because the second must look again: while the first waited its turn, another may have claimed the row for a
@@ -224,11 +228,19 @@ export async function postgresStore({
              SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL) FOR UPDATE SKIP LOCKED`,
           [self, known, first],
         )
-        const uids = [...first, ...rest.rows.map(({ uid }: { uid: string }) => uid)]
+        const locked = [...first, ...rest.rows.map(({ uid }: { uid: string }) => uid)]
+        // A line of which somebody writes about a call is left alone for now: those behind it must not go first.
+        const apart = await client.query(
+          `SELECT DISTINCT line FROM calls WHERE ${claimable} AND tool = ANY($2) AND wait IS NULL AND line IN (
+             SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL) AND uid <> ALL ($3)`,
+          [self, known, locked],
+        )
+        const lines = apart.rows.map(({ line }: { line: string }) => line)
         const claimed = await client.query(
-          `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL)::integer
-             WHERE uid = ANY($2) AND ${claimable} RETURNING *`,
-          [self, uids],
+          `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths
+             + (owner IS NOT NULL AND (state = 'running' OR state = 'queued' AND wait IS NOT NULL))::integer
+             WHERE uid = ANY($2) AND ${claimable} AND (line IS NULL OR wait IS NOT NULL OR line <> ALL ($3)) RETURNING *`,
+          [self, locked, lines],
         )
         await client.query('COMMIT')
         const calls = claimed.rows.map((each) => callOf(each as Parameters<typeof callOf>[0]))
@@ -249,6 +261,7 @@ export async function postgresStore({
     scrub: () => false,
     inspect: () => keeper.inspect(),
     leave: async (worker) => {
+      workers.delete(worker)
       await asked({ text: 'DELETE FROM workers WHERE id = $1', values: [nameIn(worker)] })
       await asked({ text: 'SELECT pg_notify($1, $2)', values: [channel, self] })
     },

@@ -58,7 +58,7 @@ const writeGroup = `
     placings json, newuses json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
     -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
-  DECLARE last bigint; told_now bigint := 0; op record; lacks text;
+  DECLARE last bigint; told_now bigint := 0; op record; lacks text; turn bigint;
   BEGIN
     SELECT position, version + 1 INTO last, raised FROM log FOR UPDATE;
     bad := '{}';
@@ -94,10 +94,13 @@ const writeGroup = `
             FROM json_to_recordset(op.places) AS x(place text, name text, entry text, ms double precision)
             ON CONFLICT (place, holder) DO UPDATE SET worker = excluded.worker, ticket = NULL, until = excluded.until;
         ELSIF op.op = 'line' THEN
-          INSERT INTO holds SELECT decode(x.place, 'hex'), op.holder, x.name, op.worker,
-              (SELECT coalesce(max(ticket), 0) + 1 FROM holds WHERE holds.place = decode(x.place, 'hex')), NULL
-            FROM json_to_recordset(op.places) AS x(place text, name text)
-            ON CONFLICT (place, holder) DO UPDATE SET worker = excluded.worker;
+          CONTINUE WHEN EXISTS (SELECT 1 FROM holds, json_to_recordset(op.places) AS x(place text)
+            WHERE holds.place = decode(x.place, 'hex') AND holder = op.holder AND ticket IS NULL);
+          SELECT coalesce((SELECT ticket FROM holds WHERE holder = op.holder AND ticket IS NOT NULL LIMIT 1),
+            (SELECT coalesce(max(ticket), 0) + 1 FROM holds)) INTO turn;
+          DELETE FROM holds WHERE holder = op.holder AND ticket IS NOT NULL;
+          INSERT INTO holds SELECT decode(place, 'hex'), op.holder, name, op.worker, turn, NULL
+            FROM json_to_recordset(op.places) AS x(place text, name text);
         ELSIF op.places IS NULL THEN
           DELETE FROM holds WHERE holder = op.holder;
         ELSE
@@ -186,14 +189,17 @@ const second = `
   );
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
+  CREATE INDEX holds_ticket ON holds (ticket) WHERE ticket IS NOT NULL;
   -- The places for which a holder has to wait.
   CREATE FUNCTION lacking_places(who text, lenders text[], places json) RETURNS TABLE (name text) LANGUAGE sql AS $$
     SELECT x.name FROM ROWS FROM (json_to_recordset(places) AS (place text, name text, capacity integer)) WITH ORDINALITY AS x
       WHERE (SELECT count(*) FROM holds AS c WHERE c.place = decode(x.place, 'hex') AND ${counts('c')}
         AND c.holder <> who AND c.holder <> ALL (lenders)
         AND (c.ticket IS NULL OR c.ticket <
-        coalesce((SELECT min(coalesce(own.ticket, 0)) FROM holds AS own WHERE own.place = decode(x.place, 'hex')
-          AND (own.holder = who OR own.ticket IS NULL AND own.holder = ANY (lenders))), 9007199254740991)))
+        CASE
+          WHEN cardinality(lenders) > 0 OR EXISTS (SELECT 1 FROM holds AS own WHERE own.place = decode(x.place, 'hex') AND own.holder = who
+            AND own.ticket IS NULL) THEN 0
+          ELSE coalesce((SELECT ticket FROM holds AS own WHERE own.holder = who AND own.ticket IS NOT NULL LIMIT 1), 9007199254740991) END))
         >= x.capacity ORDER BY x.ordinality
   $$;
   -- Found by age to be erased, and by session to be left alone.

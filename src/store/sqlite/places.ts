@@ -10,6 +10,7 @@ const counts = `(until IS NULL OR issued <= ?1 AND until > ?1)
 export class Places {
   readonly #before: StatementSync
   readonly #ticket: StatementSync
+  readonly #place: StatementSync
   readonly #put: StatementSync
   readonly #queue: StatementSync
   readonly #dropTickets: StatementSync
@@ -22,9 +23,9 @@ export class Places {
   /** `now` in monotonic milliseconds, like leases. */
   constructor(db: DatabaseSync, now: () => number) {
     this.#now = now
-    this.#ticket = db.prepare(
-      `SELECT min(coalesce(ticket, 0)) AS ticket FROM holds
-         WHERE name = ?1 AND (holder = ?2 OR ticket IS NULL AND holder IN (SELECT value FROM json_each(?3)))`,
+    this.#ticket = db.prepare('SELECT ticket FROM holds WHERE holder = ? AND ticket IS NOT NULL')
+    this.#place = db.prepare(
+      'SELECT 1 FROM holds WHERE name = ?1 AND ticket IS NULL AND (holder = ?2 OR holder IN (SELECT value FROM json_each(?3)))',
     )
     this.#before = db.prepare(
       `SELECT count(*) AS n FROM holds WHERE name = ?2 AND holder <> ?3 AND (ticket IS NULL OR ticket < ?4)
@@ -32,9 +33,7 @@ export class Places {
     )
     this.#put = db.prepare('INSERT OR REPLACE INTO holds (name, holder, worker, ticket, issued, until) VALUES (?, ?, ?, NULL, ?, ?)')
     this.#queue = db.prepare(
-      `INSERT INTO holds (name, holder, worker, ticket)
-         VALUES (?1, ?2, ?3, (SELECT coalesce(max(ticket), 0) + 1 FROM holds WHERE name = ?1))
-       ON CONFLICT (name, holder) DO UPDATE SET worker = excluded.worker`,
+      `INSERT INTO holds (name, holder, worker, ticket) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT coalesce(max(ticket), 0) + 1 FROM holds)))`,
     )
     this.#dropTickets = db.prepare('DELETE FROM holds WHERE holder = ? AND ticket IS NOT NULL')
     this.#dropAll = db.prepare('DELETE FROM holds WHERE holder = ?')
@@ -47,9 +46,10 @@ export class Places {
   full({ holder, above, places }: Take): string | null {
     const now = this.#now()
     const lenders = above ? JSON.stringify(above) : '[]'
+    const own = this.#ticketOf(holder) ?? Number.MAX_SAFE_INTEGER
     for (const { name, capacity } of places) {
-      const { ticket } = this.#ticket.get(name, holder, lenders) as { ticket: number | null }
-      const { n } = this.#before.get(now, name, holder, ticket ?? Number.MAX_SAFE_INTEGER, lenders) as { n: number }
+      const hurries = above?.length || this.#place.get(name, holder, lenders) !== undefined
+      const { n } = this.#before.get(now, name, holder, hurries ? 0 : own, lenders) as { n: number }
       if (n >= capacity) return name
     }
     return null
@@ -65,7 +65,14 @@ export class Places {
   }
 
   line({ holder, worker, name }: NonNullable<Change['line']>): void {
-    this.#queue.run(name, holder, worker)
+    if (this.#place.get(name, holder, '[]') !== undefined) return
+    const ticket = this.#ticketOf(holder)
+    this.#dropTickets.run(holder)
+    this.#queue.run(name, holder, worker, ticket ?? null)
+  }
+
+  #ticketOf(holder: string): number | undefined {
+    return (this.#ticket.get(holder) as { ticket: number } | undefined)?.ticket
   }
 
   give({ holder, names }: NonNullable<Change['give']>): void {

@@ -106,6 +106,7 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
+  CREATE INDEX holds_ticket ON holds (ticket) WHERE ticket IS NOT NULL;
   -- By position, which ends every entry of an index: a reader goes on where it was, however long the session is.
   DROP INDEX events_session;
   CREATE INDEX events_session ON events (tenant, session);

@@ -50,7 +50,7 @@ const living = '(SELECT id FROM workers WHERE issued <= ?2 AND until > ?2)'
 /** What a claim may take: calls that want a worker, of the tools ?3, whose owner is neither the claimer ?1 nor alive. */
 const claimable = `state IN ('received', 'queued', 'running') AND (owner IS NULL OR owner <> ?1 AND owner NOT IN ${living})
   AND tool IN (SELECT value FROM json_each(?3))`
-const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (state = 'running' AND owner IS NOT NULL), owner = ?1`
+const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (owner IS NOT NULL AND (state = 'running' OR state = 'queued' AND wait IS NOT NULL)), owner = ?1`
 
 export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Store {
   if (file === '' || file === ':memory:') {

@@ -88,6 +88,7 @@ export class RestateInvocation implements Invocation {
   readonly landed: Resolution | null
   /** Restate gives up by a retry policy of its own. */
   readonly deaths = 0
+  readonly claimed = false
   readonly resting = false
   /** Places across workers are not part of the spike. */
   readonly places = { leave: () => {}, take: () => Promise.resolve(), awaitRoom: () => Promise.resolve() }
