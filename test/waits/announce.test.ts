@@ -154,7 +154,7 @@ onEveryStore('announcements', (ground) => {
       const second = await ground.worker({ tools: [asks], announce: take })
       await until(() => of(session).length === 1)
       expect(of(session)).toEqual(seen)
-      await until(async () => (await open(second.runtime)) === 0)
+      await until(async () => (await open()) === 0)
       await second.die()
       // Taken: the next worker has nothing to tell.
       const third = await ground.worker({ tools: [asks], announce: take })
@@ -174,7 +174,7 @@ onEveryStore('announcements', (ground) => {
     expect(of(session)).toEqual([])
     const doors = [await ground.worker({ announce: take }), await ground.worker({ announce: take })]
     await until(() => of(session).length === 1)
-    await until(async () => (await open(asking.runtime)) === 0)
+    await until(async () => (await open()) === 0)
     await asking.runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
     expect(await run).toMatchObject([{ value: 'yes' }])
     expect(of(session)).toHaveLength(1)
