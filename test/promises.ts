@@ -10,7 +10,7 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: { missing: 'approval, preview, defer, narrate, cancel, background' },
+    state: { missing: 'approval, preview, defer, narrate, background' },
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
