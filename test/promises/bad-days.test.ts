@@ -94,7 +94,7 @@ describe('a file that cannot be used is told clearly, and left as it was', () =>
     // Damage where nobody looks at the opening is found by the doctor.
     const hurt = join(fresh(), 'hurt.db')
     const some = Buffer.from(whole)
-    for (let page = 12; page < some.length / 4096; page += 3) some.fill(0xee, page * 4096, page * 4096 + 200)
+    for (let page = 36; page < some.length / 4096; page += 3) some.fill(0xee, page * 4096, page * 4096 + 200)
     writeFileSync(hurt, some)
     copyFileSync(`${file}-key`, `${hurt}-key`)
     const runtime = await createRuntime({
