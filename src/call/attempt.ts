@@ -222,15 +222,18 @@ async function stoppedBy(why: Why, { body, context, invocation, host }: Running)
   }
   context.abort(wordsOf(why))
   let callOff = (): void => {}
+  let forget = (): void => {}
   const patience = new Promise<null>((resolve) => (callOff = host.clock.timer(graceMs, () => resolve(null))))
-  const last = await Promise.race([
-    body.then(
-      (returned) => ({ returned }),
-      (threw: unknown) => ({ threw }),
-    ),
-    patience,
-  ])
-  callOff()
+  // Should the call be taken from us meanwhile, nothing more is waited for.
+  const over = new Promise<never>((_, reject) => (forget = invocation.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))))
+  const ended = body.then(
+    (returned) => ({ returned }),
+    (threw: unknown) => ({ threw }),
+  )
+  const last = await Promise.race([ended, patience, over]).finally(() => {
+    callOff()
+    forget()
+  })
   // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
   if (last && 'returned' in last && !isAbort(why)) return settled(last, invocation, host)
   const mayStillRun = last === null

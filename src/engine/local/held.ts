@@ -54,7 +54,8 @@ export class HeldCall {
 
   onStop(listener: (why: Stop) => void): () => void {
     if (this.stopped) listener(this.stopped)
-    else this.#listeners = [...this.#listeners, listener]
+    // After a cancel there may still be more to hear.
+    if (!this.stopped || 'cancel' in this.stopped) this.#listeners = [...this.#listeners, listener]
     return () => void (this.#listeners = this.#listeners.filter((each) => each !== listener))
   }
 
@@ -272,7 +273,6 @@ export class HeldCall {
   #stop(why: Stop): void {
     this.stopped = why
     const listeners = this.#listeners
-    // After a cancel there may still be more to hear.
     if ('over' in why) this.#listeners = none
     for (const listener of listeners) listener(why)
   }

@@ -16,6 +16,8 @@ export class Sweeper {
   readonly #drives: (uid: string) => boolean
   readonly #take: Take
   readonly #orphans = new Set<string>()
+  /** A claim had no answer. */
+  #lost = false
   #sweeping: Promise<void> | null = null
   #again = false
   #stopped = false
@@ -43,9 +45,10 @@ export class Sweeper {
       try {
         while (this.#again && !this.#stopped) {
           this.#again = false
+          if (this.#lost) await this.#findOwn()
           if (this.#orphans.size > 0) await this.#release()
           const { lapses } = this.#host.lease
-          const claimed = await this.#host.store.claim(this.#host.lease.worker, this.#tools(), page)
+          const claimed = await this.#claim()
           await this.#take(claimed, lapses)
           if (claimed.length >= page) this.#again = true
         }
@@ -54,6 +57,27 @@ export class Sweeper {
       }
     })()
     return this.#sweeping
+  }
+
+  async #claim(): Promise<CallRecord[]> {
+    try {
+      return await this.#host.store.claim(this.#host.lease.worker, this.#tools(), page)
+    } catch (error) {
+      this.#lost = true
+      throw error
+    }
+  }
+
+  /** A claim whose answer was lost may have been made: what is ours on record and nobody drives is let go of. */
+  async #findOwn(): Promise<void> {
+    const { store, lease } = this.#host
+    for (let after = ''; ;) {
+      const open = await store.unsettled({ after, limit: page })
+      for (const { uid, owner } of open) if (owner === lease.worker && !this.#drives(uid)) this.#orphans.add(uid)
+      if (open.length < page) break
+      after = open.at(-1)?.uid ?? ''
+    }
+    this.#lost = false
   }
 
   /** Starts no more, and waits for the one under way. */
