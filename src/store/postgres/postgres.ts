@@ -58,6 +58,10 @@ export async function postgresStore({
     ...given,
     options: `${given.options ?? ''} -c search_path=${schema} -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
     application_name: given.application_name ?? 'pawl',
+    // A server that neither answers nor hangs up must not be waited for without end.
+    connectionTimeoutMillis: given.connectionTimeoutMillis ?? 5_000,
+    query_timeout: given.query_timeout ?? 20_000,
+    keepAlive: true,
   }
   const settings: pg.ClientConfig = { ...plain, types: { getTypeParser: bigintsAsNumbers } }
   await opened(settings, schema)
