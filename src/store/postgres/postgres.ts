@@ -12,12 +12,14 @@ import type { Store, Written } from '../store.ts'
 import { besides, Thread } from '../thread.ts'
 import { Keeper } from './keep.ts'
 import { Listener } from './listener.ts'
+import { claimable, lineIsFree } from './claimable.ts'
 import { type Plan, planOf } from './plan.ts'
 import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeOf, takeIn, stepOf, waitOf } from './rows.ts'
 import { counts, migrate } from './schema.ts'
 import type { BeatQuestion } from './thread.ts'
 import { Together } from './together.ts'
 import { clearly } from './trouble.ts'
+import { bigintsAsNumbers } from './types.ts'
 
 export interface PostgresOptions {
   /**
@@ -32,14 +34,6 @@ export interface PostgresOptions {
   /** `power` (default): acknowledged means on the server's disk. `process`: a crash of the server may lose the last moments. */
   readonly commit?: 'power' | 'process'
 }
-
-/** What a claim may take: calls that want a worker and whose owner is neither the claimer ($1) nor alive. */
-const claimable = `state IN ('received', 'queued', 'running') AND (owner IS NULL OR owner <> $1
-  AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = calls.owner AND until > clock_timestamp()))`
-
-/** And no living worker but the claimer has a part of its line. */
-const lineIsFree = `(line IS NULL OR wait IS NOT NULL OR NOT EXISTS (SELECT 1 FROM calls AS o JOIN workers AS w ON w.id = o.owner
-  WHERE o.line = calls.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> $1 AND w.until > clock_timestamp()))`
 
 export async function postgresStore({
   connection,
@@ -337,7 +331,3 @@ function away(cause: unknown): never {
 
 /** SQLSTATE classes 22 and 23: bad data, broken constraint. The server refused it, so surely nothing of it was committed. */
 const isOwnFault = (error: unknown): boolean => /^2[23]/.test((error as { code?: string }).code ?? '')
-
-/** int8 as a number: positions and instants stay below 2^53. */
-const bigintsAsNumbers = ((oid: typeof pg.types.builtins.INT8, format: 'text') =>
-  oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
