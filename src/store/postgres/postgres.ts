@@ -19,7 +19,7 @@ import { counts, migrate } from './schema.ts'
 import type { BeatQuestion } from './thread.ts'
 import { Together } from './together.ts'
 import { clearly } from './trouble.ts'
-import { bigintsAsNumbers } from './types.ts'
+import { bigintsAsNumbers } from './bigints.ts'
 
 export interface PostgresOptions {
   /**
