@@ -129,17 +129,29 @@ export class GroupCommit {
 
   #tell(entries: readonly Entry[], results: readonly Written[] | { readonly failed: PawlError }): void {
     if ('failed' in results) {
-      for (const { heard } of entries) heard(results)
+      for (const entry of entries) tell(entry, results)
       return
     }
     let wakes = false
     for (let index = 0; index < entries.length; index++) {
-      const { change, heard } = entries[index] as Entry
+      const entry = entries[index] as Entry
+      const { change } = entry
       const result = results[index] as Written
       if ('ok' in result && result.ok && mayWake(change)) wakes = true
-      heard('failed' in result ? { failed: result.failed, alone: true } : result)
+      tell(entry, 'failed' in result ? { failed: result.failed, alone: true } : result)
     }
     this.hint({ wakes: wakes || this.shared, outside: this.shared })
+  }
+}
+
+/** Whoever throws at its answer must not keep the others of its group from theirs; what it threw is nobody's to catch here. */
+function tell({ heard }: Entry, answer: Written): void {
+  try {
+    heard(answer)
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
   }
 }
 
