@@ -71,6 +71,28 @@ for (const [kind, fresh] of [
       expect(await after(answered, clock)).toMatchObject({ value: [{ value: 'yes' }] })
       expect(await after(run('2'), clock)).toMatchObject({ value: [{ value: 'wait_timeout' }] })
     })
+    test('CALL-2: the answer came before the call could park, and what is on record cannot be read at that moment: it is landed all the same', async () => {
+      const { clock, store } = fresh()
+      let bodies = 0
+      let failures = 0
+      const faults: Faults = { on: { steps: () => (bodies === 1 && failures++ === 0 ? lost() : undefined) } }
+      const t = tool({
+        name: 't',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        async execute(_, ctx) {
+          const later = await ctx.later<string>()
+          await runtime.resolve(later.key, { value: 'yes' })
+          bodies++
+          return later
+        },
+      })
+      const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
+      const ended = await after(runtime.session('s').run([{ id: '1', name: 't' }]), clock)
+      expect(failures).toBeGreaterThan(0)
+      expect(ended).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
+    })
     test('WAIT-2 CALL-2: a wait cannot be read once, by the body that comes to it or when another worker has answered: the body hears of it', async () => {
       const { clock, store } = fresh()
       let failing = 0

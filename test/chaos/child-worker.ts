@@ -91,10 +91,11 @@ const once = tool({
 let runtime: Runtime
 /** The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. */
 const keys = `${orders.ledger}.keys`
-const answer = (key: string): void => void patiently(() => runtime.resolve(key, { value: 'answered' })).catch(() => {})
+const answers: Promise<void>[] = []
+const answer = async (key: string): Promise<void> => void (await patiently(() => runtime.resolve(key, { value: 'answered' })))
 function handOut(key: string): void {
   appendFileSync(keys, `${key}\n`)
-  setTimeout(() => answer(key), 2)
+  answers.push(new Promise((resolve) => setTimeout(resolve, 2)).then(() => answer(key)))
 }
 
 const waits = tool({
@@ -188,7 +189,7 @@ runtime = await patiently(() =>
     },
   }),
 )
-if (existsSync(keys)) for (const key of readFileSync(keys, 'utf8').split('\n').filter(Boolean)) answer(key)
+if (existsSync(keys)) for (const key of readFileSync(keys, 'utf8').split('\n').filter(Boolean)) answers.push(answer(key))
 const outcomes = await patiently(() => runtime.session('chaos').run(orders.calls, { batch: 'round' }))
 process.send?.(
   outcomes.map(({ callId, status, attempts, ...rest }) => ({
@@ -198,5 +199,7 @@ process.send?.(
     value: 'value' in rest ? rest.value : 'failure' in rest ? rest.failure : null,
   })),
 )
+// It may have handed out a key of a call that is another worker's to wait for: the outside lives in this process, and answers before it ends.
+for (let given = 0; given < answers.length; given++) await answers[given]
 await runtime.close()
 await store.close()

@@ -324,6 +324,7 @@ export class LocalEngine implements Engine {
     } catch (error) {
       if (isUnreadable(error)) return this.#unknown(live, error)
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
+      live.release()
       this.#sweeper.orphaned(record.uid)
       this.#looks(Promise.reject(error))
     }
