@@ -89,13 +89,22 @@ const once = tool({
 })
 
 let runtime: Runtime
-/** The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. */
+/**
+ * The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. It speaks through
+ * whatever worker is there: one that is closing may have handed out a key that it can no longer answer.
+ */
 const keys = `${orders.ledger}.keys`
-const answers: Promise<void>[] = []
-const answer = async (key: string): Promise<void> => void (await patiently(() => runtime.resolve(key, { value: 'answered' })))
-function handOut(key: string): void {
+const answered = new Set<string>()
+const answer = (key: string): void => {
+  answered.add(key)
+  patiently(() => runtime.resolve(key, { value: 'answered' })).catch(() => {})
+}
+const handOut = (key: string): void => {
   appendFileSync(keys, `${key}\n`)
-  answers.push(new Promise((resolve) => setTimeout(resolve, 2)).then(() => answer(key)))
+  setTimeout(() => answer(key), 2)
+}
+const answerAll = (): void => {
+  for (const key of existsSync(keys) ? readFileSync(keys, 'utf8').split('\n').filter(Boolean) : []) if (!answered.has(key)) answer(key)
 }
 
 const waits = tool({
@@ -189,7 +198,8 @@ runtime = await patiently(() =>
     },
   }),
 )
-if (existsSync(keys)) for (const key of readFileSync(keys, 'utf8').split('\n').filter(Boolean)) answers.push(answer(key))
+answerAll()
+setInterval(answerAll, 100).unref()
 const outcomes = await patiently(() => runtime.session('chaos').run(orders.calls, { batch: 'round' }))
 process.send?.(
   outcomes.map(({ callId, status, attempts, ...rest }) => ({
@@ -199,7 +209,5 @@ process.send?.(
     value: 'value' in rest ? rest.value : 'failure' in rest ? rest.failure : null,
   })),
 )
-// It may have handed out a key of a call that is another worker's to wait for: the outside lives in this process, and answers before it ends.
-for (let given = 0; given < answers.length; given++) await answers[given]
 await runtime.close()
 await store.close()

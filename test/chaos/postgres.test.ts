@@ -1,4 +1,4 @@
-// The same on PostgreSQL with two workers at a time; and connections are cut.
+// The same on PostgreSQL with two workers at a time; and the server itself crashes under load, and connections are cut.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Server, startServer } from '../postgres/server.ts'
