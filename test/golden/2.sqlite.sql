@@ -68,7 +68,7 @@ CREATE TABLE events (
     type     TEXT NOT NULL,
     at       INTEGER NOT NULL,
     body     TEXT NOT NULL
-  );
+  , filed INTEGER);
 CREATE TABLE holds (
     name   TEXT NOT NULL,
     holder TEXT NOT NULL,
@@ -80,6 +80,14 @@ CREATE TABLE holds (
     until  INTEGER,
     PRIMARY KEY (name, holder)
   ) WITHOUT ROWID;
+CREATE TABLE filed (position INTEGER NOT NULL);
+CREATE TABLE sessions (
+    number  INTEGER PRIMARY KEY,
+    tenant  TEXT NOT NULL,
+    session TEXT NOT NULL,
+    -- Of its last event.
+    seq     INTEGER NOT NULL
+  );
 CREATE TABLE uses (
     tenant TEXT NOT NULL,
     id     TEXT NOT NULL,
@@ -100,7 +108,8 @@ CREATE INDEX calls_line ON calls (line) WHERE line IS NOT NULL AND state IN ('re
 CREATE INDEX holds_holder ON holds (holder);
 CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
 CREATE INDEX holds_ticket ON holds (ticket) WHERE ticket IS NOT NULL;
-CREATE INDEX events_session ON events (tenant, session);
+CREATE INDEX events_session ON events (tenant, session) WHERE filed = 1;
+CREATE UNIQUE INDEX sessions_name ON sessions (tenant, session);
 CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
 CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';
 CREATE INDEX uses_call ON uses (call);
@@ -135,69 +144,76 @@ INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALU
 INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALUES ('golden000020', 'step:first', 'done', NULL, '"then"', 1, 1767225663000);
 INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALUES ('golden000021', 'step:only', 'started', NULL, NULL, 1, 1767225663000);
 INSERT INTO steps ("call", "key", "state", "input", "value", "round", "at") VALUES ('golden000022', 'sleep:1', 'done', NULL, '1767229263000', 1, 1767225663000);
-INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000013', 'golden000012', 'answer', 'hY8TXX-pLTR66wZBAD-Clw', 'dp-0Obvg_-nMKj8Ma7793qysYxRPEepnnTgGQ4IDJ90', 1767830462000, 1767225662000, '{"cancelled":"Not wanted"}', NULL);
-INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000017', 'golden000016', 'answer', 'i3mHHPUsUvUqUwMAOdEfTQ', '1410F-ZykeuNHtYnBliGzhstGUiq4bB4VXRVuGqpqhg', 1767830463000, 1767225663000, NULL, NULL);
-INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000019', 'golden000018', 'ears', 'u4tJQEwoabjJT-ZPtIGIeg', 'zQmM7UOHFCEjJm3-9cPZsSnoeyhQBxvbynKReD0uraw', 1767830463000, 1767225663000, NULL, NULL);
+INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000013', 'golden000012', 'answer', 'CDwWcKIjEk_GIZSAfi3xJg', 'SMNx__q_MV4aRpXaJWX6f3Yi7ipShxlnz5kPdf08DlA', 1767830462000, 1767225662000, '{"cancelled":"Not wanted"}', NULL);
+INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000017', 'golden000016', 'answer', 'ajuabitRjTFl8J5NYYwymA', 'Qi6hY2Ga7KyEVUUBZGH9aZ7dkJ7YJVZi-DONRZdGoIs', 1767830463000, 1767225663000, NULL, NULL);
+INSERT INTO waits ("id", "call", "name", "salt", "keyHash", "deadline", "createdAt", "resolution", "terms") VALUES ('golden000019', 'golden000018', 'ears', 'G_yhKAOkqZrrwI-XrCA1-A', 'ZtsqO09TofEMxd5mjyw8zC-GnxlxaUtRTEjcNBxFiSM', 1767830463000, 1767225663000, NULL, NULL);
 INSERT INTO attachments ("tenant", "id", "mediaType", "name", "data") VALUES ('default', 'att_8W_3DJyoUzzg8g9uTvokTTMkfvw0ArL2BaefAK14S9s', 'application/x', 'q"''ü', X'000102FF');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (1, 'default', 'unknown', 1, 'golden000002', 'call.received', 1767225600000, '{"tool":"charges"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (10, 'default', 'settled', 7, 'golden000010', 'call.received', 1767225662000, '{"tool":"echo"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (11, 'default', 'settled', 8, 'golden000009', 'call.settled', 1767225662000, '{"status":"failure","attempts":0}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (12, 'default', 'settled', 9, 'golden000005', 'call.settled', 1767225662000, '{"status":"success","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (13, 'default', 'settled', 10, 'golden000006', 'call.started', 1767225662000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (14, 'default', 'settled', 11, 'golden000010', 'call.settled', 1767225662000, '{"status":"failure","attempts":0}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (15, 'default', 'settled', 12, 'golden000006', 'step.done', 1767225662000, '{"step":"step:a"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (16, 'default', 'settled', 13, 'golden000006', 'step.done', 1767225662000, '{"step":"step:b ü"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (17, 'default', 'settled', 14, 'golden000006', 'call.settled', 1767225662000, '{"status":"success","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (18, 'default', 'settled', 15, 'golden000007', 'call.started', 1767225662000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (19, 'default', 'settled', 16, 'golden000008', 'call.started', 1767225662000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (2, 'default', 'unknown', 2, 'golden000002', 'call.started', 1767225600000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (20, 'default', 'settled', 17, 'golden000007', 'call.settled', 1767225662000, '{"status":"failure","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (21, 'default', 'settled', 18, 'golden000008', 'call.settled', 1767225662000, '{"status":"success","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (22, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 1, 'golden000011', 'call.received', 1767225662000, '{"tool":"echo"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (23, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 2, 'golden000011', 'call.started', 1767225662000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (24, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 3, 'golden000011', 'call.settled', 1767225662000, '{"status":"success","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (25, 'default', 'cancelled', 1, 'golden000012', 'call.received', 1767225662000, '{"tool":"parks"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (26, 'default', 'cancelled', 2, 'golden000012', 'call.started', 1767225662000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (27, 'default', 'cancelled', 3, 'golden000012', 'wait.opened', 1767225662000, '{"wait":"golden000013","name":"answer","deadline":1767830462000}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (28, 'default', 'cancelled', 4, 'golden000012', 'call.parked', 1767225662000, '{"wait":"golden000013","deadline":1767830462000}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (29, 'default', 'cancelled', 5, 'golden000012', 'call.cancelling', 1767225663000, '{"reason":"Not wanted","by":"Ada"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (3, 'default', 'unknown', 3, 'golden000002', 'call.settled', 1767225661000, '{"status":"unknown","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (30, 'default', 'cancelled', 6, 'golden000012', 'wait.resolved', 1767225663000, '{"wait":"golden000013","by":"cancelled"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (31, 'default', 'cancelled', 7, 'golden000012', 'call.settled', 1767225663000, '{"status":"cancelled","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (32, 'default', 'open', 1, 'golden000014', 'call.received', 1767225663000, '{"tool":"sleeps"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (33, 'default', 'open', 2, 'golden000014', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (34, 'default', 'open', 3, 'golden000015', 'call.received', 1767225663000, '{"tool":"retries"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (35, 'default', 'open', 4, 'golden000015', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (36, 'default', 'open', 5, 'golden000015', 'call.queued', 1767225663000, '{"attempt":1,"until":1767225693000,"code":"try_again"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (37, 'default', 'open', 6, 'golden000016', 'call.received', 1767225663000, '{"tool":"parks"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (38, 'default', 'open', 7, 'golden000016', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (39, 'default', 'open', 8, 'golden000016', 'wait.opened', 1767225663000, '{"wait":"golden000017","name":"answer","deadline":1767830463000}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (4, 'default', 'settled', 1, 'golden000005', 'call.received', 1767225662000, '{"tool":"echo"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (40, 'default', 'open', 9, 'golden000018', 'call.received', 1767225663000, '{"tool":"waits"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (41, 'default', 'open', 10, 'golden000018', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (42, 'default', 'open', 11, 'golden000018', 'wait.opened', 1767225663000, '{"wait":"golden000019","name":"ears","deadline":1767830463000}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (43, 'default', 'open', 12, 'golden000020', 'call.received', 1767225663000, '{"tool":"interrupted"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (44, 'default', 'open', 13, 'golden000020', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (45, 'default', 'open', 14, 'golden000021', 'call.received', 1767225663000, '{"tool":"once"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (46, 'default', 'open', 15, 'golden000021', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (47, 'default', 'open', 16, 'golden000021', 'step.started', 1767225663000, '{"step":"step:only"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (48, 'default', 'open', 17, 'golden000022', 'call.received', 1767225663000, '{"tool":"calls"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (49, 'default', 'open', 18, 'golden000022', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (5, 'default', 'settled', 2, 'golden000005', 'call.started', 1767225662000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (50, 'default', 'open', 19, 'golden000023', 'call.received', 1767225663000, '{"tool":"echo"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (51, 'default', 'open', 20, 'golden000023', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (52, 'default', 'stops', 1, 'golden000024', 'call.received', 1767225663000, '{"tool":"charges"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (53, 'default', 'stops', 2, 'golden000024', 'call.started', 1767225663000, '{"attempt":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (54, 'default', 'open', 21, 'golden000023', 'call.settled', 1767225663000, '{"status":"success","attempts":1}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (55, 'default', 'open', 22, 'golden000014', 'step.done', 1767225663000, '{"step":"step:before"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (56, 'default', 'open', 23, 'golden000020', 'step.done', 1767225663000, '{"step":"step:first"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (57, 'default', 'open', 24, 'golden000016', 'call.parked', 1767225663000, '{"wait":"golden000017","deadline":1767830463000}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (58, 'default', 'open', 25, 'golden000014', 'step.done', 1767225663000, '{"step":"sleep:1"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (59, 'default', 'open', 26, 'golden000022', 'step.done', 1767225663000, '{"step":"sleep:1"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (6, 'default', 'settled', 3, 'golden000006', 'call.received', 1767225662000, '{"tool":"steps"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (7, 'default', 'settled', 4, 'golden000007', 'call.received', 1767225662000, '{"tool":"fails"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (8, 'default', 'settled', 5, 'golden000008', 'call.received', 1767225662000, '{"tool":"keeps"}');
-INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body") VALUES (9, 'default', 'settled', 6, 'golden000009', 'call.received', 1767225662000, '{"tool":"no_such_tool"}');
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (1, 'default', 'unknown', 1, 'golden000002', 'call.received', 1767225600000, '{"tool":"charges"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (10, 'default', 'settled', 7, 'golden000010', 'call.received', 1767225662000, '{"tool":"echo"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (11, 'default', 'settled', 8, 'golden000009', 'call.settled', 1767225662000, '{"status":"failure","attempts":0}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (12, 'default', 'settled', 9, 'golden000005', 'call.settled', 1767225662000, '{"status":"success","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (13, 'default', 'settled', 10, 'golden000006', 'call.started', 1767225662000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (14, 'default', 'settled', 11, 'golden000010', 'call.settled', 1767225662000, '{"status":"failure","attempts":0}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (15, 'default', 'settled', 12, 'golden000006', 'step.done', 1767225662000, '{"step":"step:a"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (16, 'default', 'settled', 13, 'golden000006', 'step.done', 1767225662000, '{"step":"step:b ü"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (17, 'default', 'settled', 14, 'golden000006', 'call.settled', 1767225662000, '{"status":"success","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (18, 'default', 'settled', 15, 'golden000007', 'call.started', 1767225662000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (19, 'default', 'settled', 16, 'golden000008', 'call.started', 1767225662000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (2, 'default', 'unknown', 2, 'golden000002', 'call.started', 1767225600000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (20, 'default', 'settled', 17, 'golden000007', 'call.settled', 1767225662000, '{"status":"failure","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (21, 'default', 'settled', 18, 'golden000008', 'call.settled', 1767225662000, '{"status":"success","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (22, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 1, 'golden000011', 'call.received', 1767225662000, '{"tool":"echo"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (23, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 2, 'golden000011', 'call.started', 1767225662000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (24, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 3, 'golden000011', 'call.settled', 1767225662000, '{"status":"success","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (25, 'default', 'cancelled', 1, 'golden000012', 'call.received', 1767225662000, '{"tool":"parks"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (26, 'default', 'cancelled', 2, 'golden000012', 'call.started', 1767225662000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (27, 'default', 'cancelled', 3, 'golden000012', 'wait.opened', 1767225662000, '{"wait":"golden000013","name":"answer","deadline":1767830462000}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (28, 'default', 'cancelled', 4, 'golden000012', 'call.parked', 1767225662000, '{"wait":"golden000013","deadline":1767830462000}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (29, 'default', 'cancelled', 5, 'golden000012', 'call.cancelling', 1767225663000, '{"reason":"Not wanted","by":"Ada"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (3, 'default', 'unknown', 3, 'golden000002', 'call.settled', 1767225661000, '{"status":"unknown","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (30, 'default', 'cancelled', 6, 'golden000012', 'wait.resolved', 1767225663000, '{"wait":"golden000013","by":"cancelled"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (31, 'default', 'cancelled', 7, 'golden000012', 'call.settled', 1767225663000, '{"status":"cancelled","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (32, 'default', 'open', 1, 'golden000014', 'call.received', 1767225663000, '{"tool":"sleeps"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (33, 'default', 'open', 2, 'golden000014', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (34, 'default', 'open', 3, 'golden000015', 'call.received', 1767225663000, '{"tool":"retries"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (35, 'default', 'open', 4, 'golden000015', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (36, 'default', 'open', 5, 'golden000015', 'call.queued', 1767225663000, '{"attempt":1,"until":1767225693000,"code":"try_again"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (37, 'default', 'open', 6, 'golden000016', 'call.received', 1767225663000, '{"tool":"parks"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (38, 'default', 'open', 7, 'golden000016', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (39, 'default', 'open', 8, 'golden000016', 'wait.opened', 1767225663000, '{"wait":"golden000017","name":"answer","deadline":1767830463000}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (4, 'default', 'settled', 1, 'golden000005', 'call.received', 1767225662000, '{"tool":"echo"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (40, 'default', 'open', 9, 'golden000018', 'call.received', 1767225663000, '{"tool":"waits"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (41, 'default', 'open', 10, 'golden000018', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (42, 'default', 'open', 11, 'golden000018', 'wait.opened', 1767225663000, '{"wait":"golden000019","name":"ears","deadline":1767830463000}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (43, 'default', 'open', 12, 'golden000020', 'call.received', 1767225663000, '{"tool":"interrupted"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (44, 'default', 'open', 13, 'golden000020', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (45, 'default', 'open', 14, 'golden000021', 'call.received', 1767225663000, '{"tool":"once"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (46, 'default', 'open', 15, 'golden000021', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (47, 'default', 'open', 16, 'golden000021', 'step.started', 1767225663000, '{"step":"step:only"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (48, 'default', 'open', 17, 'golden000022', 'call.received', 1767225663000, '{"tool":"calls"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (49, 'default', 'open', 18, 'golden000022', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (5, 'default', 'settled', 2, 'golden000005', 'call.started', 1767225662000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (50, 'default', 'open', 19, 'golden000023', 'call.received', 1767225663000, '{"tool":"echo"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (51, 'default', 'open', 20, 'golden000023', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (52, 'default', 'stops', 1, 'golden000024', 'call.received', 1767225663000, '{"tool":"charges"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (53, 'default', 'stops', 2, 'golden000024', 'call.started', 1767225663000, '{"attempt":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (54, 'default', 'open', 21, 'golden000023', 'call.settled', 1767225663000, '{"status":"success","attempts":1}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (55, 'default', 'open', 22, 'golden000014', 'step.done', 1767225663000, '{"step":"step:before"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (56, 'default', 'open', 23, 'golden000020', 'step.done', 1767225663000, '{"step":"step:first"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (57, 'default', 'open', 24, 'golden000016', 'call.parked', 1767225663000, '{"wait":"golden000017","deadline":1767830463000}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (58, 'default', 'open', 25, 'golden000014', 'step.done', 1767225663000, '{"step":"sleep:1"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (59, 'default', 'open', 26, 'golden000022', 'step.done', 1767225663000, '{"step":"sleep:1"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (6, 'default', 'settled', 3, 'golden000006', 'call.received', 1767225662000, '{"tool":"steps"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (7, 'default', 'settled', 4, 'golden000007', 'call.received', 1767225662000, '{"tool":"fails"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (8, 'default', 'settled', 5, 'golden000008', 'call.received', 1767225662000, '{"tool":"keeps"}', NULL);
+INSERT INTO events ("position", "tenant", "session", "seq", "call", "type", "at", "body", "filed") VALUES (9, 'default', 'settled', 6, 'golden000009', 'call.received', 1767225662000, '{"tool":"no_such_tool"}', NULL);
+INSERT INTO filed ("position") VALUES (0);
+INSERT INTO sessions ("number", "tenant", "session", "seq") VALUES (1, 'default', 'unknown', 3);
+INSERT INTO sessions ("number", "tenant", "session", "seq") VALUES (2, 'default', 'settled', 18);
+INSERT INTO sessions ("number", "tenant", "session", "seq") VALUES (3, 'o''dd "näme" \ 😀', 'o''dd "näme" \ 😀', 3);
+INSERT INTO sessions ("number", "tenant", "session", "seq") VALUES (4, 'default', 'cancelled', 7);
+INSERT INTO sessions ("number", "tenant", "session", "seq") VALUES (5, 'default', 'open', 26);
+INSERT INTO sessions ("number", "tenant", "session", "seq") VALUES (6, 'default', 'stops', 2);
 INSERT INTO uses ("tenant", "id", "call") VALUES ('default', 'att_8W_3DJyoUzzg8g9uTvokTTMkfvw0ArL2BaefAK14S9s', 'golden000008');
 INSERT INTO erasures ("scope", "seq", "position", "count") VALUES ('', 0, 0, 0);
 INSERT INTO sqlite_sequence ("name", "seq") VALUES ('events', 59);

@@ -86,7 +86,7 @@ test('DUR-6: small groups are written here, large ones by the thread, once it is
   await written(store, many(1))
   expect(asked).toEqual([])
   await vi.waitFor(async () => {
-    await written(store, many(20))
+    await written(store, many(300))
     expect(asked).toHaveLength(1)
   })
   // Small ones again, after a moment without large ones.

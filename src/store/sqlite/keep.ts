@@ -4,7 +4,8 @@ import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { frame } from '../../kernel/id.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
-import { callOf, scopeOf } from './rows.ts'
+import { EventEraser, scopeOf } from './feed.ts'
+import { callOf } from './rows.ts'
 
 /** How much of a file is looked through for damage; a look at a larger one would hold the program up. */
 const mostPagesChecked = 20_000
@@ -34,10 +35,10 @@ export class Keeper {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #q: Readonly<Record<'all' | 'ofTenant' | 'ofSession' | 'erased' | 'upset' | 'anew' | 'next', StatementSync>>
-  readonly #forget: Readonly<Record<'steps' | 'waits' | 'uses' | 'calls' | 'events' | 'attachments' | 'leftovers', StatementSync>>
+  readonly #forget: Readonly<Record<'steps' | 'waits' | 'uses' | 'calls' | 'attachments' | 'leftovers', StatementSync>>
   readonly #unsettled: StatementSync
   readonly #usedBy: StatementSync
-  readonly #lastOf: StatementSync
+  readonly #events: EventEraser
 
   constructor(db: DatabaseSync, file: string) {
     this.#db = db
@@ -57,9 +58,7 @@ export class Keeper {
         `INSERT INTO erasures (scope, seq, position, count) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (scope) DO UPDATE SET
            seq = max(seq, excluded.seq), position = max(position, excluded.position), count = excluded.count`,
       ),
-      anew: db.prepare(
-        'UPDATE erasures SET seq = 0 WHERE scope = ?1 AND NOT EXISTS (SELECT 1 FROM events WHERE tenant = ?2 AND session = ?3)',
-      ),
+      anew: db.prepare('UPDATE erasures SET seq = 0 WHERE scope = ?'),
       next: db.prepare(`SELECT count + 1 AS count FROM erasures WHERE scope = ''`),
     }
     this.#forget = {
@@ -67,7 +66,6 @@ export class Keeper {
       waits: db.prepare(`DELETE FROM waits WHERE call IN ${listed}`),
       uses: db.prepare(`DELETE FROM uses WHERE call IN ${listed}`),
       calls: db.prepare(`DELETE FROM calls WHERE uid IN ${listed}`),
-      events: db.prepare(`DELETE FROM events WHERE tenant = ?2 AND session = ?3 AND call IN ${listed} RETURNING position`),
       attachments: db.prepare(
         `DELETE FROM attachments WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 FROM uses WHERE tenant = ?1 AND id = ?2)`,
       ),
@@ -76,7 +74,7 @@ export class Keeper {
       ),
     }
     this.#usedBy = db.prepare(`SELECT DISTINCT tenant, id FROM uses WHERE call IN ${listed}`)
-    this.#lastOf = db.prepare('SELECT seq FROM events WHERE tenant = ? AND session = ? ORDER BY position DESC LIMIT 1')
+    this.#events = new EventEraser(db)
     this.#unsettled = db.prepare(
       `SELECT uid, tenant, session, batch, id, occurrence, tool, state, createdAt, startedAt, wait, deaths, owner,
          owner IN (SELECT id FROM workers WHERE issued <= ?5 AND until > ?5) AS alive FROM calls WHERE uid IN (
@@ -172,16 +170,14 @@ export class Keeper {
       : ofSession.all(settledBefore, limit, of.tenant, of.session, ...start)) as unknown as Candidate[]
   }
 
-  #eraseEvents({ tenant, session }: { tenant: string; session: string }, uids: string, count: number, anew: boolean): number {
-    const last = this.#lastOf.get(tenant, session) as { seq: number } | undefined
-    const taken = this.#forget.events.all(uids, tenant, session) as { position: number }[]
-    if (taken.length === 0) return 0
-    const position = taken.reduce((most, each) => Math.max(most, each.position), 0)
-    const scope = scopeOf(tenant, session)
-    this.#q.upset.run(scope, last?.seq ?? 0, position, count)
-    this.#q.upset.run('', 0, position, count)
-    if (anew) this.#q.anew.run(scope, tenant, session)
-    return taken.length
+  #eraseEvents(of: Required<Scope>, uids: string, count: number, anew: boolean): number {
+    const erased = this.#events.erase(of, uids)
+    if (erased.count === 0) return 0
+    const scope = scopeOf(of.tenant, of.session)
+    this.#q.upset.run(scope, erased.seq, erased.position, count)
+    this.#q.upset.run('', 0, erased.position, count)
+    if (anew && erased.whole) this.#q.anew.run(scope)
+    return erased.count
   }
 }
 

@@ -1,12 +1,10 @@
 // Rows to records and back, and the prepared statements that write them.
 
-import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
-import type { EventRecord, NewEvent } from '../../journal/event.ts'
-import { frame } from '../../kernel/id.ts'
 import { fold } from '../fold.ts'
 import type { Change, Committed, Guard } from '../store.ts'
+import { EventWriter } from './feed.ts'
 import type { Places } from './places.ts'
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition
@@ -14,11 +12,6 @@ type CallRow = Omit<CallRecord, 'position'> & CallPosition
 export function callOf({ tenant, session, batch, id, occurrence, ...rest }: CallRow): CallRecord {
   return { ...rest, position: { tenant, session, batch, id, occurrence } }
 }
-
-/** What an erasure leaves of a session's name. */
-export const scopeOf = (tenant: string, session: string): string => hash('sha256', frame(tenant, session), 'base64url')
-
-export const eventOf = (row: { body: string }): EventRecord => ({ ...row, body: JSON.parse(row.body) }) as unknown as EventRecord
 
 /**
  * Applies a group inside an open transaction; of each change its guards first, so a refused one has written nothing. A class, so that what
@@ -171,63 +164,5 @@ export class GroupWriter {
       case 'room':
         return true
     }
-  }
-}
-
-/** Rows of one statement: most of what a row costs is the statement. */
-const chunks = [64, 16, 4, 1]
-const columns = ['tenant', 'session', 'seq', 'call', 'type', 'at', 'body']
-
-/** Gathers the events of a transaction and writes them together, numbered in their order. */
-class EventWriter {
-  readonly #lastSeq: StatementSync
-  readonly #statements: readonly { readonly size: number; readonly insert: StatementSync }[]
-  #gathered: NewEvent[] = []
-
-  constructor(db: DatabaseSync) {
-    // Some of the last may have been erased.
-    this.#lastSeq = db.prepare(
-      `SELECT max(coalesce((SELECT seq FROM events WHERE tenant = ? AND session = ? ORDER BY position DESC LIMIT 1), 0),
-         coalesce((SELECT seq FROM erasures WHERE scope = ?), 0)) AS seq`,
-    )
-    const row = `(${columns.map(() => '?').join(', ')})`
-    this.#statements = chunks.map((size) => ({
-      size,
-      insert: db.prepare(`INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`),
-    }))
-  }
-
-  clear(): void {
-    this.#gathered = []
-  }
-
-  add(event: NewEvent): void {
-    this.#gathered.push(event)
-  }
-
-  write(): void {
-    // Nobody else writes during the transaction, so a session's last number is asked for once.
-    const seqs = new Map<string, { seq: number }>()
-    const lastOf = ({ tenant, session }: NewEvent): { seq: number } => {
-      const name = frame(tenant, session)
-      const last = seqs.get(name) ?? { seq: (this.#lastSeq.get(tenant, session, scopeOf(tenant, session)) as { seq: number }).seq }
-      seqs.set(name, last)
-      return last
-    }
-    const values: (string | number)[] = []
-    let before: NewEvent | undefined
-    let last = { seq: 0 }
-    for (const event of this.#gathered) {
-      // Neighbours are mostly of one session.
-      if (before?.session !== event.session || before.tenant !== event.tenant) last = lastOf(event)
-      before = event
-      values.push(event.tenant, event.session, ++last.seq, event.call, event.type, event.at, JSON.stringify(event.body))
-    }
-    let from = 0
-    for (const { size, insert } of this.#statements) {
-      for (; values.length - from >= size * columns.length; from += size * columns.length)
-        insert.run(...values.slice(from, from + size * columns.length))
-    }
-    this.#gathered = []
   }
 }

@@ -107,9 +107,24 @@ const migrations: readonly string[] = [
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
   CREATE INDEX holds_ticket ON holds (ticket) WHERE ticket IS NOT NULL;
-  -- By position, which ends every entry of an index: a reader goes on where it was, however long the session is.
+  -- By position, which ends every entry of an index: a reader goes on where it was, however long the session is. Those up to a position
+  -- are in there, the others come when they are many (feed.ts).
   DROP INDEX events_session;
-  CREATE INDEX events_session ON events (tenant, session);
+  ALTER TABLE events ADD COLUMN filed INTEGER;
+  UPDATE events SET filed = 1;
+  CREATE INDEX events_session ON events (tenant, session) WHERE filed = 1;
+  CREATE TABLE filed (position INTEGER NOT NULL);
+  INSERT INTO filed SELECT coalesce(max(position), 0) FROM events;
+  -- Sessions in the order in which they came: those that are at work lie close together.
+  CREATE TABLE sessions (
+    number  INTEGER PRIMARY KEY,
+    tenant  TEXT NOT NULL,
+    session TEXT NOT NULL,
+    -- Of its last event.
+    seq     INTEGER NOT NULL
+  );
+  INSERT INTO sessions (tenant, session, seq) SELECT tenant, session, max(seq) FROM events GROUP BY tenant, session ORDER BY max(position);
+  CREATE UNIQUE INDEX sessions_name ON sessions (tenant, session);
   -- Found by age to be erased, and by session to be left alone.
   CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
   CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';

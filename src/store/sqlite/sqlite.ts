@@ -26,11 +26,12 @@ import { type Clock, systemClock } from '../../kernel/time.ts'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { GroupCommit } from '../group.ts'
 import type { AttachmentRecord, Store } from '../store.ts'
+import { EventReader } from './feed.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
 import { Keeper } from './keep.ts'
 import { Places } from './places.ts'
 import { busyTimeoutMs } from './protocol.ts'
-import { callOf, eventOf } from './rows.ts'
+import { callOf } from './rows.ts'
 import { migrate } from './schema.ts'
 import { clearly, inWords, troubleWith } from './trouble.ts'
 import { Writer, type WriterPath } from './writer.ts'
@@ -69,6 +70,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   }
   const db = openDatabase(file, commit)
   const places = new Places(db, () => clock.monotonic())
+  const events = new EventReader(db)
   const keeper = new Keeper(db, file)
   // A clock that is moved by hand knows nothing of what happens in a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
@@ -95,9 +97,6 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     dueWaits: db.prepare('SELECT * FROM waits WHERE resolution IS NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?'),
     nextDeadline: db.prepare('SELECT deadline FROM waits WHERE resolution IS NULL ORDER BY deadline LIMIT 1'),
     attachment: db.prepare('SELECT * FROM attachments WHERE tenant = ? AND id = ?'),
-    events: db.prepare('SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?'),
-    lastPosition: db.prepare('SELECT max(position) AS last FROM events'),
-    sessionEvents: db.prepare('SELECT * FROM events WHERE tenant = ? AND session = ? AND position > ? ORDER BY position LIMIT ?'),
     renew: db.prepare('INSERT OR REPLACE INTO workers (id, issued, until) VALUES (?, ?, ?)'),
     living: db.prepare('SELECT count(*) AS n FROM workers WHERE issued <= ?1 AND until > ?1'),
     leave: db.prepare('DELETE FROM workers WHERE id = ?'),
@@ -161,11 +160,10 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     dueWaits: (now, limit) => q.dueWaits.all(now, limit) as unknown as WaitRecord[],
     nextDeadline: () => (q.nextDeadline.get() as { deadline: number } | undefined)?.deadline,
     attachment: (tenant, id) => q.attachment.get(tenant, id) as unknown as AttachmentRecord | undefined,
-    events: ({ after, limit, of }) =>
-      (of ? q.sessionEvents.all(of.tenant, of.session, after, limit) : q.events.all(after, limit)).map((row) => eventOf(row as never)),
+    events: (query) => events.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),
-    lastPosition: () => (q.lastPosition.get() as { last: number | null }).last ?? 0,
+    lastPosition: () => events.last(),
     renew: (worker, leaseMs) => {
       if (!locks.has(worker)) {
         const lock = takeLock(file, worker)

@@ -16,8 +16,8 @@ import { isBusy, Transactions } from './transaction.ts'
 /** Where groups are written: `adaptive` decides by their size and the disk. The others are for tests. */
 export type WriterPath = 'adaptive' | 'inline' | 'thread'
 
-/** From so many changes on, sending them costs the event loop less than writing them. */
-const largeGroup = 8
+/** So many changes take the event loop some 5 ms to write. Fewer are sooner written than sent: two threads wake each other slowly. */
+const largeGroup = 256
 /** A disk is slow when a commit takes longer than this, on average. */
 const slowMs = 2
 const quickMs = 1
@@ -60,6 +60,11 @@ export class Writer {
   write(changes: readonly Change[]): Written[] | Promise<Written[]> {
     if (this.#path === 'inline') return this.transactions.write(changes)
     if (this.#isForThread(changes.length)) return this.#send(changes)
+    if (this.#crowded && this.#thread?.ready) return this.#afterCheckpoint(this.#thread, changes)
+    return this.#writeHere(changes)
+  }
+
+  #writeHere(changes: readonly Change[]): Written[] | Promise<Written[]> {
     let answers: Written[]
     try {
       answers = this.transactions.write(changes)
@@ -69,6 +74,13 @@ export class Writer {
     }
     if (++this.#groups % groupsPerLook === 0) this.#checkLength()
     return answers
+  }
+
+  /** The WAL begins anew when nobody writes while the last of it is moved: so this group waits for that. */
+  async #afterCheckpoint(thread: Thread, changes: readonly Change[]): Promise<Written[]> {
+    this.#crowded = false
+    await thread.ask({ do: 'checkpoint' } satisfies Question).catch(() => {})
+    return this.#writeHere(changes)
   }
 
   /** A write of another kind. While the thread has a group, it waits its turn; while another process writes, it tries again. */
@@ -121,7 +133,7 @@ export class Writer {
 
   #isForThread(changes: number): boolean {
     if (this.#path === 'thread') return true
-    if (changes >= largeGroup || this.transactions.commitMs > slowMs || this.#crowded) this.#wanted = true
+    if (changes >= largeGroup || this.transactions.commitMs > slowMs) this.#wanted = true
     // Nobody waits for it to start.
     return (this.#wanted || this.#threading) && this.#start()?.ready === true
   }
@@ -185,7 +197,7 @@ export class Writer {
     }
   }
 
-  /** The thread checkpoints what the loop writes, beside it. Should it not keep up, it gets the groups too: then they take turns. */
+  /** The thread checkpoints what the loop writes, beside it. Should it not keep up, the next group waits for it. */
   #checkLength(): void {
     const wal = this.transactions.wal()
     if (!isLong(wal)) return

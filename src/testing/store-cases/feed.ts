@@ -50,6 +50,51 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
+    name: 'a long feed gives each session its own events, page by page and in order, and goes on after one session was erased',
+    promise: ['FEED-1', 'DUR-10'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const sessions = ['s0', 's1', 's2']
+      const { tenant } = r.place()
+      for (const session of sessions) {
+        const call = r.callRecord(`call-${session}`, { position: r.place({ session }) })
+        const insertCall = { ...call, ...r.settled(call), owner: null }
+        r.accepted(await store.commit(r.change({ guards: [r.absent(call.position)], insertCall })))
+      }
+      // Groups of many sizes, long past what a store may keep aside before it is put in order.
+      const write = async (from: number, to: number): Promise<void> => {
+        for (let at = from; at < to; at += 37) {
+          const events = Array.from({ length: Math.min(37, to - at) }, (_, index) => {
+            const session = `s${(at + index) % 3}`
+            return r.eventRecord(at + index, { session, call: `call-${session}` })
+          })
+          await store.commit(r.change({ events }))
+        }
+      }
+      const ofSession = async (session: string, limit: number): Promise<number[]> => {
+        const seen: EventRecord[] = []
+        for (;;) {
+          const page = await store.events({ after: seen.at(-1)?.position ?? 0, limit, of: { tenant, session } })
+          seen.push(...page)
+          if (page.length < limit) break
+        }
+        assertOrdered(seen)
+        return seen.map(({ at }) => at)
+      }
+      const numbers = (from: number, to: number, rest: number): number[] =>
+        Array.from({ length: to - from }, (_, index) => from + index).filter((at) => at % 3 === rest)
+      await write(0, 2_500)
+      for (const [rest, session] of sessions.entries()) assert.deepEqual(await ofSession(session, 100), numbers(0, 2_500, rest))
+      const erased = await store.erase({ of: { tenant, session: 's1' }, after: '', limit: 10 })
+      assert.equal(erased.events, numbers(0, 2_500, 1).length)
+      assert.deepEqual(await ofSession('s1', 100), [])
+      await write(2_500, 4_000)
+      assert.deepEqual(await ofSession('s1', 1_000), numbers(2_500, 4_000, 1))
+      assert.deepEqual(await ofSession('s2', 7), numbers(0, 4_000, 2))
+    },
+  },
+  {
+    topic: 'feed',
     name: 'positions grow and the sequence of each session has no gap, with ten sessions writing at once',
     promise: ['FEED-1'],
     async run(open) {
