@@ -95,6 +95,26 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
+    name: 'a session of which a part was erased counts on from its last event',
+    promise: ['FEED-1', 'DUR-10'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const position = r.place()
+      for (const id of ['a', 'b']) {
+        const call = r.callRecord(id, { position: { ...position, id } })
+        const insertCall = { ...call, ...r.settled(call), owner: null }
+        const events = [r.eventRecord(1, { ...position, call: id }), r.eventRecord(2, { ...position, call: id })]
+        r.accepted(await store.commit(r.change({ guards: [r.absent(call.position)], insertCall, events })))
+      }
+      const { tenant, session } = position
+      assert.equal((await store.erase({ of: { tenant, session }, after: '', limit: 1 })).events, 2)
+      await store.commit(r.change({ events: [r.eventRecord(3, { ...position, call: 'b' })] }))
+      const seqs = (await store.events({ ...all, of: { tenant, session } })).map(({ seq }) => seq)
+      assert.deepEqual(seqs, [3, 4, 5])
+    },
+  },
+  {
+    topic: 'feed',
     name: 'positions grow and the sequence of each session has no gap, with ten sessions writing at once',
     promise: ['FEED-1'],
     async run(open) {
