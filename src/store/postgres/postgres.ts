@@ -50,7 +50,7 @@ export async function postgresStore({
   const given = configOf(connection)
   const plain: pg.ClientConfig = {
     ...given,
-    options: `${given.options ?? ''} -c search_path=${schema} -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
+    options: `${given.options ?? ''} -c search_path=${schema} -c enable_seqscan=off -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
     application_name: given.application_name ?? 'pawl',
     // A server that neither answers nor hangs up must not be waited for without end.
     connectionTimeoutMillis: given.connectionTimeoutMillis ?? 5_000,

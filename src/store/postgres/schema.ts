@@ -154,14 +154,14 @@ const writeGroup = `
         WHERE NOT needs && bad ON CONFLICT DO NOTHING;
     END IF;
     IF facts IS NOT NULL THEN
-      WITH told AS (SELECT *, decode(scope, 'hex') AS s FROM json_to_recordset(facts) AS e(n integer, needs integer[], scope text,
-          tenant text, session text, call text, type text, at bigint, body text) WHERE NOT needs && bad),
-        -- The last events of a session may have been erased.
-        before AS (SELECT s, greatest((SELECT seq FROM events WHERE events.scope = s ORDER BY position DESC LIMIT 1),
-            (SELECT seq FROM erasures WHERE erasures.scope = s), 0) AS seq
-          FROM (SELECT DISTINCT s FROM told) AS scopes)
-        INSERT INTO events SELECT last + row_number() OVER (ORDER BY n), s, before.seq + row_number() OVER (PARTITION BY s ORDER BY n),
-          tenant, session, call, type, at, body FROM told JOIN before USING (s);
+      INSERT INTO events SELECT last + row_number() OVER (ORDER BY n), s, max(before) OVER (PARTITION BY s) + nth,
+          tenant, session, call, type, at, body
+        -- Asked for once per session. Its last events may have been erased.
+        FROM (SELECT *, CASE nth WHEN 1 THEN greatest((SELECT seq FROM events WHERE events.scope = s ORDER BY position DESC LIMIT 1),
+            (SELECT seq FROM erasures WHERE erasures.scope = s), 0) END AS before
+          FROM (SELECT *, row_number() OVER (PARTITION BY s ORDER BY n) AS nth
+            FROM (SELECT *, decode(scope, 'hex') AS s FROM json_to_recordset(facts) AS e(n integer, needs integer[], scope text,
+              tenant text, session text, call text, type text, at bigint, body text) WHERE NOT needs && bad) AS told) AS counted) AS numbered;
       GET DIAGNOSTICS told_now = ROW_COUNT;
     END IF;
     UPDATE log SET position = last + told_now, version = raised;
