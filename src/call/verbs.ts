@@ -64,6 +64,9 @@ export interface Around extends AroundStep {
   readonly live: Live
 }
 
+/** Tools that were warned about, by whose logger was told: once is enough. */
+const warned = new WeakMap<object, WeakSet<Tool>>()
+
 export function verbsOf(context: Around): Verbs {
   const { invocation, tool, host, pace } = context
   const { request, callId: id } = invocation
@@ -71,7 +74,6 @@ export function verbsOf(context: Around): Verbs {
   const used = new Set<string>()
   const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0 }
   let entries = 0
-  let warned = false
   /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
   const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
     pace?.pause()
@@ -92,8 +94,10 @@ export function verbsOf(context: Around): Verbs {
     if (++entries > most) throw new PawlError('journal_full', `It may be ${most} entries long.`)
   }
   const warnIfStop = (what: string): void => {
-    if (mayRerun || warned) return
-    warned = true
+    if (mayRerun) return
+    const told = warned.get(host.logger) ?? new WeakSet<Tool>()
+    if (told.has(tool)) return
+    warned.set(host.logger, told.add(tool))
     host.logger.warn(
       `Tool '${tool.name}' uses ctx.${what} but stops after a crash, so what it records is never replayed. Set onCrash: 'rerun'.`,
       {

@@ -148,7 +148,7 @@ onEachStore('steps', (bench) => {
     expect((await run)[0]).toMatchObject({ value: { value: 'through', code: 'step_timeout' } })
   })
 
-  test('DUR-4: steps in a tool that stops after a crash are warned about; waits and sleeps in its body are refused', async () => {
+  test('DUR-4: steps in a tool that stops after a crash are warned about once; waits and sleeps in its body are refused', async () => {
     const codes: string[] = []
     const stops = tool({
       name: 'stops',
@@ -164,6 +164,7 @@ onEachStore('steps', (bench) => {
     const runtime = await bench.open([stops])
     await runtime.session('s').run([{ id: 'a', name: 'stops' }])
     expect(codes).toEqual(['wait_needs_rerun', 'wait_needs_rerun'])
+    await runtime.session('s').run([{ id: 'b', name: 'stops' }])
     expect(bench.logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 

@@ -6,6 +6,8 @@ import type { Host } from './host.ts'
 import { readable } from './readable.ts'
 
 const page = 64
+/** Nobody else is there who could take some of them. */
+const alonePage = 512
 
 /** Goes on with claimed calls. They were surely ours at this lapse of the lease; should there be another meanwhile, they may not be. */
 type Take = (records: readonly CallRecord[], lapses: number) => Promise<void>
@@ -48,9 +50,10 @@ export class Sweeper {
           if (this.#lost) await this.#findOwn()
           if (this.#orphans.size > 0) await this.#release()
           const { lapses } = this.#host.lease
-          const claimed = await this.#claim()
+          const limit = this.#host.lease.workers > 1 ? page : alonePage
+          const claimed = await this.#claim(limit)
           await this.#take(claimed, lapses)
-          if (claimed.length >= page) this.#again = true
+          if (claimed.length >= limit) this.#again = true
         }
       } finally {
         this.#sweeping = null
@@ -59,9 +62,9 @@ export class Sweeper {
     return this.#sweeping
   }
 
-  async #claim(): Promise<CallRecord[]> {
+  async #claim(limit: number): Promise<CallRecord[]> {
     try {
-      return await this.#host.store.claim(this.#host.lease.worker, this.#tools(), page)
+      return await this.#host.store.claim(this.#host.lease.worker, this.#tools(), limit)
     } catch (error) {
       this.#lost = true
       throw error
