@@ -21,6 +21,7 @@ export class Thread {
   readonly #open = new Map<number, { resolve: (answer: never) => void; reject: (why: unknown) => void }>()
   readonly #ended: Promise<void>
   #next = 0
+  #ending = false
   /** It has said that it is there. */
   ready = false
   dead = false
@@ -57,7 +58,7 @@ export class Thread {
     if (!this.ready && !this.dead) {
       this.#worker.ref()
       await this.#started
-      if (this.#open.size === 0) this.#worker.unref()
+      this.#rest()
     }
     return this.ready
   }
@@ -80,14 +81,20 @@ export class Thread {
   }
 
   async end(): Promise<void> {
+    this.#ending = true
     this.#worker.ref() // who waits for the end must live to see it
     await this.#worker.terminate()
     await this.#ended
   }
 
+  /** If nobody waits for anything. */
+  #rest(): void {
+    if (this.#open.size === 0 && !this.#ending) this.#worker.unref()
+  }
+
   #heard({ id, answer, threw }: Answer): void {
     const asked = this.#open.get(id)
-    if (this.#open.delete(id) && this.#open.size === 0) this.#worker.unref()
+    if (this.#open.delete(id)) this.#rest()
     if (threw === undefined) asked?.resolve(answer as never)
     else asked?.reject(threw)
   }
