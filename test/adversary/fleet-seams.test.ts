@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { createRuntime, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
+import { createRuntime, type Tool, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import { mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { mortal, type StoreKind } from '../mortal.ts'
 import { after, quiet } from './kit.ts'
+import { fleetOn } from '../fleet.ts'
 
 const input = { type: 'object' } as const
 const plain = (name: string, execute: (given: never, ctx: never) => unknown, more: object = {}): Tool =>
@@ -26,26 +27,9 @@ function dying(store: Store): { store: Store; die: () => void } {
 }
 
 describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
-  const open: Runtime[] = []
-  beforeEach(() => {
-    clock = manualClock()
-    dir = mkdtempSync(join(tmpdir(), 'pawl-adv-'))
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const start = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
-    open.push(runtime)
-    return runtime
-  }
-  const settle = () => clock.advance(1_000)
+  const { start, settle } = fleetOn(kind, (has) => ({ clock, store } = has))
 
   test('DUR-8: a body that kills its worker in its first line is counted, also for a call that was claimed', async () => {
     let runs = 0

@@ -10,22 +10,22 @@ import { after, quiet } from './kit.ts'
 
 const empty = z.object({})
 const keys = { secret: 'x'.repeat(32) }
+const child = tool({
+  name: 'child',
+  description: 'Sleeps',
+  input: empty,
+  onCrash: 'rerun',
+  execute: async (_, ctx) => {
+    await ctx.sleep('1h')
+    return 'slept'
+  },
+})
 
 // Wrong because: the child is taken up and sleeps again before the parent's body has come back to it; that it is away is told to a family that
 // is not there yet, so the parent's clock runs and kills both.
 test('TIME-2 DUR-3: after a crash the attempt clock of a body stands still while the call under it sleeps', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
-  const child = tool({
-    name: 'child',
-    description: 'Sleeps',
-    input: empty,
-    onCrash: 'rerun',
-    execute: async (_, ctx) => {
-      await ctx.sleep('1h')
-      return 'slept'
-    },
-  })
   const parent = tool({
     name: 'parent',
     description: 'Parent',
@@ -52,16 +52,6 @@ test('TIME-2 DUR-3: after a crash the attempt clock of a body stands still while
 // Wrong because: the same without a crash: the second attempt joins a call that sleeps since the first, and does not know it.
 test('TIME-2 TIME-4: a second attempt that joins a sleeping call of the first waits with it', async () => {
   const clock = manualClock()
-  const child = tool({
-    name: 'child',
-    description: 'Sleeps',
-    input: empty,
-    onCrash: 'rerun',
-    execute: async (_, ctx) => {
-      await ctx.sleep('1h')
-      return 'slept'
-    },
-  })
   const parent = tool({
     name: 'parent',
     description: 'Parent',
@@ -86,16 +76,6 @@ test('TIME-2 TIME-4: a second attempt that joins a sleeping call of the first wa
 // Wrong because: calls that were refused as a whole are counted as open for ever, so the body is never again seen as waiting.
 test('TIME-2 SCHED-2: a ctx.run that was refused does not keep the clock of its body running', async () => {
   const clock = manualClock()
-  const child = tool({
-    name: 'child',
-    description: 'Sleeps',
-    input: empty,
-    onCrash: 'rerun',
-    execute: async (_, ctx) => {
-      await ctx.sleep('1h')
-      return 'slept'
-    },
-  })
   const parent = tool({
     name: 'parent',
     description: 'Parent',

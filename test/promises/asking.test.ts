@@ -1,38 +1,17 @@
 // `worker: false`: a process that asks and never runs. What it asked is on record; workers of the same store run it, in the model's order.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRuntime, fail, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
-import { type ManualClock, manualClock } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { fail, type Tool, tool } from 'pawl'
+import { type ManualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Store } from '../../src/store/store.ts'
-import { quiet } from '../adversary/kit.ts'
-import { type StoreKind, storeOf } from '../mortal.ts'
+import { type StoreKind } from '../mortal.ts'
+import { fleetOn } from '../fleet.ts'
 
 const input = z.object({ k: z.string().default('k') })
 
 describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
-  let store: Store
-  const open: Runtime[] = []
-  beforeEach(() => {
-    clock = manualClock()
-    dir = mkdtempSync(join(tmpdir(), 'pawl-asking-'))
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const start = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
-    open.push(runtime)
-    return runtime
-  }
+  const { start } = fleetOn(kind, (has) => ({ clock } = has))
   const asking = (tools: readonly Tool[]) => start(tools, { worker: false })
 
   /** The definition for who asks: its body must never run there. */

@@ -1,16 +1,14 @@
 // SCHED-2, SCHED-3, SCHED-4: what excludes each other does so on whatever worker; limits and rates are the fleet's. Two runtimes on one
 // store are two workers; test/chaos has them in processes of their own.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRuntime, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
-import { type ManualClock, manualClock } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
+import { type ManualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../adversary/kit.ts'
-import { mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { mortal, type StoreKind } from '../mortal.ts'
+import { fleetOn } from '../fleet.ts'
 
 const input = z.object({ k: z.string().default('k') })
 
@@ -36,27 +34,9 @@ function gated(name: string, more: object = {}) {
 }
 
 describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
-  const open: Runtime[] = []
-  beforeEach(() => {
-    clock = manualClock()
-    dir = mkdtempSync(join(tmpdir(), 'pawl-fleet-'))
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const worker = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
-    open.push(runtime)
-    return runtime
-  }
-  /** Lets everything happen that can without the clock. */
-  const settle = () => clock.advance(1_000)
+  const { start: worker, settle } = fleetOn(kind, (has) => ({ clock, store } = has))
   const run = (runtime: Runtime, session: string, id: string, name: string, given = {}) =>
     runtime
       .session(session)
