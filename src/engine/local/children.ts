@@ -4,22 +4,23 @@
 import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
 import type { Stop } from '../engine.ts'
+import type { Cancels } from './cancels.ts'
 import type { Host } from './host.ts'
 
 const page = 200
-
-type Cancel = (uid: string, why: { reason: string; by: string | null }) => Promise<boolean>
 
 /** For a call that ended as cancelled. If its body had not begun before this worker took it up, it has made none. */
 export function takeDown(
   { request, stopped }: { request: CallRecord; stopped: Stop | null },
   { store, logger }: Host,
-  cancel: Cancel,
+  cancels: Cancels,
 ): void {
   if (request.attempt === 0) return
   const why = stopped && 'cancel' in stopped ? { reason: stopped.cancel, by: stopped.by } : { reason: 'The call above it ended', by: null }
-  openUnder(store, request)
-    .then((uids) => Promise.all(uids.map((uid) => cancel(uid, why))))
+  cancels
+    .surely(`under ${request.uid}`, async () => {
+      for (const uid of await openUnder(store, request)) await cancels.cancel(uid, why)
+    })
     .catch((error: unknown) => logger.warn('Calls under a cancelled one could not be cancelled', { call: request.uid, error }))
 }
 

@@ -10,6 +10,7 @@ import { isUnreadable } from '../../secret/seal.ts'
 import type { Hint } from '../../store/store.ts'
 import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
 import { Answers } from './answers.ts'
+import { Cancels } from './cancels.ts'
 import { takeDown } from './children.ts'
 import type { Host } from './host.ts'
 import type { LocalEngineOptions } from './options.ts'
@@ -31,6 +32,7 @@ const internalError = failure({ class: 'internal', code: 'internal_error', messa
 export class LocalEngine implements Engine {
   readonly #host: Host
   readonly #answers: Answers
+  readonly #cancels: Cancels
   readonly #drive: Drive
   readonly #sweeper: Sweeper
   readonly #lives: Lives
@@ -51,6 +53,7 @@ export class LocalEngine implements Engine {
     const waiters = new Waiters(store)
     const answers = new Answers({ store, clock, waiters, judge: options.judge })
     this.#answers = answers
+    this.#cancels = new Cancels(store, this.#answers, this.#lives)
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
     const places = new FleetPlaces(options)
     this.#host = { store, clock, ids, keys, logger, lease, waiters, timers, answers, places, closing: () => this.#closing }
@@ -112,21 +115,7 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
-    const invocation = this.#lives.byUid.get(uid)?.invocation
-    if (invocation) {
-      const asked = invocation.held.cancel(why)
-      // In the same breath: no answer is taken any more that nobody would hear.
-      await invocation.abandon().catch(() => {}) // then the pipeline does it
-      if ((await asked) || invocation.held.letGo !== 'parked') return asked
-    }
-    await this.#lives.byUid.get(uid)?.recording
-    const record = await this.#host.store.call(uid)
-    const wait = record?.state === 'parked' && record.wait !== null ? await this.#host.store.wait(record.wait) : undefined
-    // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
-    if (record && wait) return this.#answers.cancelParked(wait, record, why)
-    // It is another worker's, or nobody's yet: whoever has it, or takes it, finds the cancel on record.
-    if (!record || record.state === 'settled' || record.owner === this.#host.lease.worker) return false
-    return this.#answers.cancelElsewhere(record, why)
+    return this.#cancels.cancel(uid, why)
   }
 
   async close(graceMs: number): Promise<void> {
@@ -220,7 +209,7 @@ export class LocalEngine implements Engine {
     try {
       invocation.settle(status, text, (how) => {
         const { request, attempt, held } = invocation
-        if (how === 'written' && status === 'cancelled') takeDown(invocation, this.#host, (uid, why) => this.cancel(uid, why))
+        if (how === 'written' && status === 'cancelled') takeDown(invocation, this.#host, this.#cancels)
         if (how === 'written') this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
         else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
@@ -297,6 +286,7 @@ export class LocalEngine implements Engine {
     // A hint comes once: if the store did not answer then, it is asked now.
     if (this.#outside.missed) this.#looks(this.#outside.look())
     this.#looks(this.#host.waiters.lookAtDoubted())
+    this.#looks(this.#cancels.lookAgain())
     if (!this.#works) return
     this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.

@@ -1,0 +1,64 @@
+// Cancels (TIME-3): of calls that run here, wait for the outside, or are another worker's. One that the store did not take is asked for again
+// until it does: whoever gave up a batch is not there any more to ask.
+
+import type { Store } from '../../store/store.ts'
+import type { Answers } from './answers.ts'
+import type { Why } from './cancelling.ts'
+import type { Lives } from './lives.ts'
+
+export class Cancels {
+  readonly #store: Store
+  readonly #answers: Answers
+  readonly #lives: Lives
+  /** What the store did not take, by what it is about. */
+  readonly #owed = new Map<string, () => Promise<unknown>>()
+
+  constructor(store: Store, answers: Answers, lives: Lives) {
+    this.#store = store
+    this.#answers = answers
+    this.#lives = lives
+  }
+
+  cancel(uid: string, why: Why): Promise<boolean> {
+    return this.surely(uid, () => this.#cancel(uid, why))
+  }
+
+  /** Now, and should it fail, again with every look. */
+  async surely<T>(name: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      this.#owed.set(name, work)
+      throw error
+    }
+  }
+
+  async lookAgain(): Promise<void> {
+    for (const [name, work] of this.#owed) {
+      this.#owed.delete(name)
+      await this.surely(name, work)
+    }
+  }
+
+  async #cancel(uid: string, why: Why): Promise<boolean> {
+    const invocation = this.#lives.byUid.get(uid)?.invocation
+    if (invocation) {
+      const asked = invocation.held.cancel(why)
+      // In the same breath: no answer is taken any more that nobody would hear.
+      await invocation.abandon().catch(() => {}) // then the pipeline does it
+      if ((await asked) || invocation.held.letGo !== 'parked') return asked
+    }
+    await this.#lives.byUid.get(uid)?.recording
+    const record = await this.#store.call(uid)
+    const wait = record?.state === 'parked' && record.wait !== null ? await this.#store.wait(record.wait) : undefined
+    // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
+    if (record && wait) return this.#answers.cancelParked(wait, record, why)
+    if (!record || record.state === 'settled') return false
+    // It is another worker's, or nobody's yet, or was to be this one's and could not be read: whoever takes it finds the cancel on record.
+    const { invocation: own } = this.#lives.byUid.get(uid) ?? {}
+    if (own && own !== invocation) return this.#cancel(uid, why)
+    const asked = await this.#answers.cancelElsewhere(record, why)
+    if (asked) this.#lives.byUid.get(uid)?.invocation?.held.cancelledOutside(why)
+    return asked
+  }
+}
