@@ -20,7 +20,7 @@ import type { Drive, Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/announce-tool.ts'
 import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
-import type { CallRecord } from './journal/call-state.ts'
+import type { CallPosition, CallRecord } from './journal/call-state.ts'
 import { type Diagnosis, doctor } from './keep/doctor.ts'
 import { erase, type Erased, type ErasedWhole, type EraseOptions, type KeepHost, prune, type PruneOptions } from './keep/retention.ts'
 import { type Duration, milliseconds } from './kernel/duration.ts'
@@ -179,6 +179,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
+    const gone = (position: CallPosition): void => queue.turns.gone(position)
     const { announce } = options
     const deliver =
       announce && announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
@@ -186,7 +187,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
     const judge = judgeAnswer({ toolsOf: (call) => standing.of(call), clock, logger })
-    const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, works }
+    const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.lease.workers > 1
     registry.onChange(() => {

@@ -105,11 +105,21 @@ class Attempt implements Pace {
   async resume(): Promise<void> {
     for (let back = false; !back;) {
       // Who was stopped takes nothing any more, and hears why.
-      if (!(await this.#slot.enter())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
+      if (!(await this.#entered())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
       back = this.#slot.places.length === 0 || (await this.#tookPlaces())
     }
     this.#watch.resume()
     this.look()
+  }
+
+  /** A call above it lost the store as it was brought back: then this execution decides nothing either, and is taken up again with it. */
+  async #entered(): Promise<boolean> {
+    try {
+      return await this.#slot.enter()
+    } catch (error) {
+      if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'lease_lost')) this.#invocation.end(error)
+      throw error
+    }
   }
 
   look(): void {

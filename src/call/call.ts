@@ -1,7 +1,7 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven, Invocation } from '../engine/engine.ts'
+import type { Drive, Driven, Invocation, Stop } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
@@ -21,6 +21,9 @@ export const callPipeline =
   (host: CallHost): Drive =>
   async (invocation) =>
     cancelledOutside(invocation, host, await life(invocation, host)) // a cancelled call's waits end with it
+
+/** The store was away: how this execution went nobody knows, and the call is taken up again. */
+const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
 
 async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
   const { request, options } = invocation
@@ -86,6 +89,7 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
     }
   } finally {
-    host.queue.through(request.position, slot, end && 'settle' in end ? end.settle : null)
+    if (isLost(invocation.stopped)) host.queue.turns.lost(request.position, slot)
+    else host.queue.turns.through(request.position, slot, end && 'settle' in end ? end.settle : null)
   }
 }

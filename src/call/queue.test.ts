@@ -288,43 +288,43 @@ describe('turns', () => {
 
   test('lines and turns are forgotten, whatever became of their calls', () => {
     const queue = open()
-    const line = queue.line('b')
-    const places = ['1', '2', '3'].map((id) => queue.expect(line, at(id), 'barrier'))
-    expect(queue.line('b')).toBe(line)
-    const joined = queue.expect(queue.line('other'), at('1'), 'barrier')
-    for (const place of [...places, joined]) queue.judged(place)
+    const line = queue.turns.line('b')
+    const places = ['1', '2', '3'].map((id) => queue.turns.expect(line, at(id), 'barrier'))
+    expect(queue.turns.line('b')).toBe(line)
+    const joined = queue.turns.expect(queue.turns.line('other'), at('1'), 'barrier')
+    for (const place of [...places, joined]) queue.turns.judged(place)
     expect(queue.kept).toBe(0)
-    queue.returns(queue.line('b'), at('1'), 'barrier')
-    queue.through(at('1'), null, null)
+    queue.turns.returns(queue.turns.line('b'), at('1'), 'barrier')
+    queue.turns.through(at('1'), null, null)
     expect(queue.kept).toBe(0)
   })
 
   test('a call in two batches leaves both when it leaves one, and an ask that ends nothing leaves neither', () => {
     const queue = open()
-    const [one, two] = [queue.line('one'), queue.line('two')]
-    const first = queue.expect(one, at('x'), 'barrier')
-    const same = queue.expect(two, at('x'), 'barrier')
-    const conflict = queue.expect(one, at('x'), 'barrier')
-    const behind = [queue.expect(one, at('y'), 'barrier'), queue.expect(two, at('z'), 'barrier')]
+    const [one, two] = [queue.turns.line('one'), queue.turns.line('two')]
+    const first = queue.turns.expect(one, at('x'), 'barrier')
+    const same = queue.turns.expect(two, at('x'), 'barrier')
+    const conflict = queue.turns.expect(one, at('x'), 'barrier')
+    const behind = [queue.turns.expect(one, at('y'), 'barrier'), queue.turns.expect(two, at('z'), 'barrier')]
     const free = (): boolean[] => behind.map((place) => place.line.mayRun(place, null))
     expect(conflict).toBe(first)
-    queue.judged(conflict)
+    queue.turns.judged(conflict)
     expect(free()).toEqual([false, false])
-    queue.through(at('x'), null, null)
+    queue.turns.through(at('x'), null, null)
     expect(free()).toEqual([true, true])
-    queue.judged(same)
-    queue.judged(first)
-    for (const place of behind) queue.judged(place)
+    queue.turns.judged(same)
+    queue.turns.judged(first)
+    for (const place of behind) queue.turns.judged(place)
     expect(queue.kept).toBe(0)
   })
 
   test('keys are told in the model’s order, and equal ones are in turn until the first has left', () => {
     const queue = open()
-    const line = queue.line('b')
-    const [a, b, c] = ['a', 'b', 'c'].map((id) => queue.expect(line, at(id), 'keyed')) as [never, never, never]
+    const line = queue.turns.line('b')
+    const [a, b, c] = ['a', 'b', 'c'].map((id) => queue.turns.expect(line, at(id), 'keyed')) as [never, never, never]
     expect([line.mayRun(c, 'l'), line.mayRun(b, 'k'), line.mayRun(a, 'k')]).toEqual([false, false, true])
     expect([line.mayRun(b, 'k'), line.mayRun(c, 'l')]).toEqual([false, true])
-    queue.left(a)
+    queue.turns.left(a)
     expect(line.mayRun(b, 'k')).toBe(true)
   })
 })

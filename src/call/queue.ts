@@ -4,35 +4,30 @@
 
 import { milliseconds } from '../kernel/duration.ts'
 import { frame } from '../kernel/id.ts'
-import { abortsTurn, type Outcome } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { CallPosition } from '../journal/call-state.ts'
-import { Places } from '../journal/places.ts'
-import type { Concurrency, Rate } from '../tool/terms.ts'
+import type { Rate } from '../tool/terms.ts'
 import { Circles } from './circle.ts'
 import { Families } from './family.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gate.ts'
 import { fleetPlaces } from './fleet.ts'
 import { checkLimits, defaults, type Limits } from './limits.ts'
-import { Line, type Place } from './line.ts'
+import type { Place } from './line.ts'
 import { type Entry, type Refused, Slot } from './slot.ts'
+import { Turns } from './turns.ts'
 
 const none: readonly Gate[] = []
 
 export class Queue {
   readonly #clock: Clock
   readonly #limits: Required<Omit<Limits, 'rate'>> & Pick<Limits, 'rate'>
-  /** By name. Lines without one are known by their places alone. */
-  readonly #lines = new Map<string, Line>()
-  readonly #places = new Places<Place>()
-  #placed = 0
   readonly #gates = new Map<string, Gate>()
   /** By tenant and session: looked up by every call, so no name is made of them. */
   readonly #sessions = new Map<string, Map<string, CountGate>>()
   readonly #worker: CountGate
   readonly #circles = new Circles()
   readonly families = new Families()
+  readonly turns = new Turns(this.families)
   /** Other workers live: then the limits of sessions and tenants are counted across all of them. */
   inCompany: () => boolean = () => false
   #waiting = 0
@@ -46,99 +41,7 @@ export class Queue {
 
   /** How many lines, turns and gates there are: none when nobody waits or runs. */
   get kept(): number {
-    return this.#lines.size + this.#placed + this.#gates.size + this.#sessions.size
-  }
-
-  /** The line of a batch or a run. Those of one name are one. */
-  line(name: string): Line {
-    return this.#lines.get(name) ?? new Line(name)
-  }
-
-  /** Says that a call is coming, before any of its batch starts. One that stands in some line already keeps its turn there. */
-  expect(line: Line, position: CallPosition, kind: Concurrency['kind'], strict = false): Place {
-    const first = this.#places.get(position)
-    if (first) {
-      first.holders++
-      if (strict) first.strict = true
-      if (first.line === line) return first
-    }
-    const place = line.expect(position, kind)
-    if (line.name !== '') this.#lines.set(line.name, line)
-    place.strict = strict
-    if (first) {
-      place.of = first
-      first.others ??= []
-      first.others.push(place)
-      if (first.left) this.#leave(place)
-    } else {
-      this.#places.set(position, place)
-      this.#placed++
-    }
-    return place
-  }
-
-  /** A call that comes back after a crash. It has a turn of its own, unless it has one already. */
-  returns(line: Line, position: CallPosition, kind: Concurrency['kind'], stops = false): void {
-    if (this.#places.get(position)) return
-    const place = this.expect(line, position, kind)
-    place.returned = true
-    place.stops = stops
-  }
-
-  /**
-   * Its pipeline is through. An outcome that stops the batch keeps what the call has until whoever gathers the outcomes has heard it:
-   * the next one must not start before. Others let go at once, and the next one's start shares a sync with their end.
-   */
-  through(position: CallPosition, slot: Slot | null, outcome: Outcome | null): void {
-    if (slot) this.families.gone(slot.uid)
-    const place = this.place(position)
-    if (place?.stops && outcome?.status === 'failure') place.line.failed = true
-    if (place?.returned) {
-      place.returned = false
-      place.holders--
-    }
-    if (place && place.holders > 0 && outcome?.status === 'failure' && (place.strict || abortsTurn(outcome) !== null)) {
-      place.slot = slot
-      return
-    }
-    slot?.done()
-    if (!place) return
-    this.left(place)
-    if (place.holders === 0) this.#remove(place)
-  }
-
-  /** A run has its outcome, or knows that it has none. Who else needs the place keeps it. */
-  judged(place: Place): void {
-    const first = place.of ?? place
-    if (first !== place) this.#leave(place)
-    if (--first.holders > 0) return
-    this.left(first)
-    first.slot?.done()
-    this.#remove(first)
-  }
-
-  /** The call has left the order of its batch: it is over, or waits for the outside, or was never to come. */
-  left(place: Place): void {
-    if (place.left) return
-    this.#leave(place)
-    for (const other of place.others ?? []) this.#leave(other)
-  }
-
-  #leave(place: Place): void {
-    if (place.left) return
-    const { line } = place
-    line.left(place)
-    if (line.done && this.#lines.get(line.name) === line) this.#lines.delete(line.name)
-  }
-
-  #remove(place: Place): void {
-    if (this.#places.get(place.position) !== place) return
-    this.#places.delete(place.position)
-    this.#placed--
-  }
-
-  place(position: CallPosition): Place | undefined {
-    return this.#placed === 0 ? undefined : this.#places.get(position)
+    return this.turns.kept + this.#gates.size + this.#sessions.size
   }
 
   /** It waits for what other workers have: that counts like any wait. False if too many wait already. */
@@ -154,7 +57,7 @@ export class Queue {
 
   /** Waits for its turn. */
   enter(entry: Entry): Soon<Slot | Refused> {
-    const place = this.place(entry.position)
+    const place = this.turns.place(entry.position)
     // Who had its turn before does not wait for it again: after a crash it may have what those before it need, which had left the line.
     if (place && !entry.admitted && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
     if (place && isOver(place, entry)) return 'batch_failed'

@@ -27,10 +27,10 @@ export interface Entry {
 export type Refused = 'overloaded' | 'would_deadlock' | 'batch_failed' | 'stopped'
 
 /** The queue as a slot sees it. */
-interface Turns {
+interface SlotQueue {
   take(slot: Slot): Soon<Refused | null>
   release(slot: Slot): void
-  left(place: Place): void
+  readonly turns: { left(place: Place): void }
   readonly families: Families
 }
 
@@ -46,14 +46,14 @@ export class Slot implements Guest {
   places: readonly FleetPlace[] = nowhere
   /** It was inside before. */
   back = false
-  readonly #queue: Turns
+  readonly #queue: SlotQueue
   readonly #place: Place | undefined
   #inside = true
   #coming: Promise<boolean> | null = null
   #over = false
   #callOff: (() => void) | null = null
 
-  constructor(queue: Turns, entry: Entry, place: Place | undefined) {
+  constructor(queue: SlotQueue, entry: Entry, place: Place | undefined) {
     this.#queue = queue
     this.#place = place
     this.entry = entry
@@ -70,7 +70,7 @@ export class Slot implements Guest {
   /** It waits for the outside: others may go. */
   leave(): void {
     if (!this.#inside || this.#coming || this.#over) return
-    if (this.#place) this.#queue.left(this.#place)
+    if (this.#place) this.#queue.turns.left(this.#place)
     this.#inside = false
     this.#queue.release(this)
     this.#queue.families.left(this)

@@ -1,6 +1,7 @@
 // KEEP: what is stuck and why (R9). Reads at most a few thousand rows and changes nothing, so it may be asked at any time. An empty list of
 // findings means that everything which is open can go on by itself or waits for somebody outside.
 
+import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { CallState } from '../journal/call-state.ts'
 import type { Store, StoreFacts, Unsettled } from '../store/store.ts'
@@ -100,7 +101,8 @@ async function stuck(call: Unsettled, store: Store, here: ReadonlySet<string>): 
     let wait
     try {
       wait = call.wait === null ? undefined : await store.wait(call.wait)
-    } catch {
+    } catch (error) {
+      if (error instanceof PawlError && error.code === 'store_unavailable') throw error // that says nothing about the wait
       return [
         'never_woken',
         `${nameOf(call)} is parked on a wait that cannot be opened: it was damaged, or sealed with keys that are not given.`,

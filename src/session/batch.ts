@@ -83,7 +83,9 @@ export class Batches {
       const at = { batch, occurrence, order, root, above, byHost, line: line?.name ?? null, stop: strict }
       return askedOf(call, entry, place, at, this.#reading, seal)
     })
-    const turns = line ? asks.map(({ position }, order) => this.#queue.expect(line, position, kinds[order] ?? 'parallel', strict)) : none
+    const turns = line
+      ? asks.map(({ position }, order) => this.#queue.turns.expect(line, position, kinds[order] ?? 'parallel', strict))
+      : none
     const open = { tools: how.tools, tenant: place.tenant, session: place.session, calls: asks }
     this.#standing.began(open)
     const over = (): void => this.#standing.over(open)
@@ -193,7 +195,7 @@ export class Batches {
     for (const { record, stop } of placed.toSorted((a, b) => a.order - b.order)) {
       const entry = this.#standing.of(record).recorded(record.tool)
       if (!entry || record.wait !== null || record.line === null) continue
-      this.#queue.returns(this.#queue.line(record.line), record.position, entry.kind, stop)
+      this.#queue.turns.returns(this.#queue.turns.line(record.line), record.position, entry.kind, stop)
     }
   }
 
@@ -202,16 +204,20 @@ export class Batches {
     const inPieces = batch !== '' && root === undefined
     const matters = kinds.length > 1 && (onFailure === 'stop' || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
     if (!inPieces && !matters) return null
-    return this.#queue.line(batch === '' ? frame(tenant, session, '', this.#ids.next()) : frame(tenant, session, batch))
+    return this.#queue.turns.line(batch === '' ? frame(tenant, session, '', this.#ids.next()) : frame(tenant, session, batch))
   }
 
-  #judged(order: number, { places, how }: Batch, uid = ''): void {
+  /** `error`: how it ended is not known. */
+  #judged(order: number, { places, how }: Batch, uid = '', error?: unknown): void {
     const turn = places[order]
-    if (turn) this.#queue.judged(turn)
+    if (turn && error instanceof PawlError && error.code === 'store_unavailable') this.#queue.turns.unheard(turn, places)
+    else if (turn) this.#queue.turns.judged(turn)
     how.family?.settled(uid)
   }
 
   #start(asked: Asked, order: number, batch: Batch): void {
+    // One before it could not be asked for: what comes after must not go first.
+    if (batch.isOver) return this.#judged(order, batch)
     if (batch.stopped) return this.#end(asked, order, batch, neverBegun(notStarted(batch.stopped.reason)))
     const failed = (error: unknown): void => {
       this.#judged(order, batch)
@@ -260,7 +266,7 @@ export class Batches {
       },
       (error: unknown) => {
         over()
-        this.#judged(order, batch, uid)
+        this.#judged(order, batch, uid, error)
         batch.failed(error)
       },
     )

@@ -59,6 +59,8 @@ export class Batch {
   readonly places: readonly Place[]
   readonly outcomes: Promise<CallOutcome[]>
   stopped: Why | null = null
+  /** It failed as a whole: nobody gathers it any more. */
+  isOver = false
   /** Hears of each outcome. */
   onDone: (() => void) | null = null
   readonly #host: BatchHost
@@ -118,6 +120,7 @@ export class Batch {
   }
 
   failed(error: unknown): void {
+    this.isOver = true
     this.#over()
     this.#reject(error)
   }

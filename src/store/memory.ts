@@ -282,6 +282,7 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
       if (!settings.has(key)) settings.set(key, ifAbsent)
       return settings.get(key) as string
     },
+    settingNow: (key) => settings.get(key),
     secret: () => secret,
     onHint: (listener) => group.onHint(listener),
     close: () => group.close(),

@@ -24,8 +24,11 @@ export async function openKeys(store: Store, given: KeyOptions | undefined): Pro
   const byFingerprint = new Map(all.map((each) => [fingerprintOf(each.bytes), each]))
   const own = fingerprintOf(current.bytes)
   let first: HostSecret | undefined
-  for (let n = 0; ; n++) {
-    const found = await store.setting(settingAt(n), own)
+  let found: string | undefined
+  // Until its own comes; then on, because an old configuration must not open what was used with a new one meanwhile.
+  for (let n = 0, isThere = false; ; n++) {
+    found = isThere ? await store.settingNow(settingAt(n)) : await store.setting(settingAt(n), own)
+    if (found === undefined) return { current, first: first as HostSecret, all }
     const known = byFingerprint.get(found)
     if (!known)
       throw new PawlError(
@@ -33,7 +36,7 @@ export async function openKeys(store: Store, given: KeyOptions | undefined): Pro
         n === 0 ? undefined : `It was used with the secret ${found.slice(0, 8)} too; give that under keys.previous.`,
       )
     first ??= known
-    if (known === current) return { current, first, all }
+    isThere ||= known === current
   }
 }
 

@@ -82,17 +82,25 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
     renew: (worker, leaseMs) => store.renew(worker, leaseMs),
     ...(store.keepAlive ? { keepAlive: store.keepAlive.bind(store) } : {}),
     // It stays this worker's, and nobody drives it: when the worker leaves, one that has the key may take it.
-    claim: (worker, tools, limit) =>
-      when(store.claim(worker, tools, limit), (claimed) =>
-        each(
-          claimed,
-          (record) => sealer.openCall(record),
-          () => [],
-          ({ uid }) => `call ${uid}`,
-        ),
-      ),
+    // Whether there is more to claim is told by a full page, so those that can be opened must fill it.
+    claim: async (worker, tools, limit) => {
+      const opened: CallRecord[] = []
+      for (;;) {
+        const claimed = await store.claim(worker, tools, limit)
+        opened.push(
+          ...each(
+            claimed,
+            (record) => sealer.openCall(record),
+            () => [],
+            ({ uid }) => `call ${uid}`,
+          ),
+        )
+        if (claimed.length < limit || opened.length >= limit) return opened
+      }
+    },
     leave: (worker) => store.leave(worker),
     setting: (key, ifAbsent) => store.setting(key, ifAbsent),
+    settingNow: (key) => store.settingNow(key),
     secret: () => store.secret(),
     onHint: (listener) => store.onHint(listener),
     close: () => store.close(),

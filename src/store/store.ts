@@ -245,6 +245,8 @@ export interface Store {
 
   /** A value kept with the store, written by whoever comes first; everyone reads the same. */
   setting(key: string, ifAbsent: string): Soon<string>
+  /** The same, as far as there is one: writes nothing. */
+  settingNow(key: string): Soon<string | undefined>
   /** The host's secret: where the store can keep one privately, made on first use. */
   secret(): Soon<Uint8Array | undefined>
 

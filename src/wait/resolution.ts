@@ -42,7 +42,17 @@ export function checkedAnswer(answer: unknown, mostBytes: number): Resolution | 
 }
 
 export const encodeResolution = (resolution: Resolution): string => encode(resolution)
-export const decodeResolution = (text: string): Resolution => decode(text) as unknown as Resolution
+export function decodeResolution(text: string): Resolution {
+  const { withCall: _, ...resolution } = decode(text) as unknown as Resolution & { withCall?: true }
+  return resolution
+}
+
+/** A wait that ends because its call is cancelled. Should the cancel itself not have come on record, this tells of it. */
+export const encodeCancelOfCall = (reason: string): string => encode({ cancelled: reason, withCall: true })
+export function cancelOfCall({ resolution }: Pick<WaitRecord, 'resolution'>): string | null {
+  const { cancelled, withCall } = (resolution === null ? {} : decode(resolution)) as { cancelled?: string; withCall?: true }
+  return withCall ? (cancelled ?? null) : null
+}
 
 /** What the clock answers. */
 export const timedOut = (wait: Pick<WaitRecord, 'terms'>): Resolution =>

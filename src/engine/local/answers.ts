@@ -8,7 +8,7 @@ import { eventOf } from '../../journal/event.ts'
 import { attachmentsIn } from '../../journal/uses.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
-import { decodeResolution, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
+import { decodeResolution, encodeCancelOfCall, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
 import type { ResolveAnswer } from '../engine.ts'
 import { announceTool } from './announce-tool.ts'
 import { cancelKey, cancelling, cancellingOutside, type Why } from './cancelling.ts'
@@ -63,7 +63,7 @@ export class Answers {
 
   /** Of a call whose cancel is on record. */
   async cancel(wait: WaitRecord, call: CallRecord, why: Why): Promise<boolean> {
-    return this.#write(wait, { cancelled: why.reason }, call)
+    return this.#write(wait, { cancelled: why.reason }, call, undefined, encodeCancelOfCall(why.reason))
   }
 
   /** A call that another worker has, or nobody yet. */
@@ -96,10 +96,15 @@ export class Answers {
   }
 
   /** True if this answer was the first. Whoever stands in the wait gets it in its recorded form. */
-  async #write(wait: WaitRecord, resolution: Resolution, call: CallRecord, also?: Pick<Change, 'steps' | 'events'>): Promise<boolean> {
+  async #write(
+    wait: WaitRecord,
+    resolution: Resolution,
+    call: CallRecord,
+    also?: Pick<Change, 'steps' | 'events'>,
+    text = encodeResolution(resolution),
+  ): Promise<boolean> {
     const { store, clock, waiters } = this.#host
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
-    const text = encodeResolution(resolution)
     const said = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })
     const change: Change = {

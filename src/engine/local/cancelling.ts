@@ -1,8 +1,9 @@
 // A cancel as it goes on record: whoever takes the call up later finds it stopped from the beginning.
 
-import type { CallRecord, StepRecord } from '../../journal/call-state.ts'
+import type { CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { eventOf, type EventSubject } from '../../journal/event.ts'
 import type { Change } from '../../store/store.ts'
+import { cancelOfCall } from '../../wait/resolution.ts'
 
 /** Why, and who asked. */
 export interface Why {
@@ -17,6 +18,18 @@ export function cancelling(subject: EventSubject, at: number, { reason, by }: Wh
   const { call } = subject
   const step: StepRecord = { call, key: cancelKey, state: 'done', input: null, value: JSON.stringify({ reason, by }), round: 1, at }
   return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
+}
+
+/** That it was told to stop before this execution. */
+export function cancelBefore(known: { step(key: string): StepRecord | undefined; readonly waits: readonly WaitRecord[] }): Why | null {
+  const step = known.step(cancelKey)
+  if (step) return JSON.parse(step.value as string) as Why
+  // The store was away when it was to be recorded, but not when a wait ended with it.
+  for (const wait of known.waits) {
+    const reason = cancelOfCall(wait)
+    if (reason !== null) return { reason, by: null }
+  }
+  return null
 }
 
 /** Of a call that is not held here. */

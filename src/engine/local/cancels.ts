@@ -4,14 +4,16 @@
 import type { Store } from '../../store/store.ts'
 import type { Answers } from './answers.ts'
 import type { Why } from './cancelling.ts'
+import type { LocalInvocation } from './invocation.ts'
 import type { Lives } from './lives.ts'
 
 export class Cancels {
   readonly #store: Store
   readonly #answers: Answers
   readonly #lives: Lives
-  /** What the store did not take, by what it is about. */
+  /** What the store did not take, by what it is about; and those of it that are cancels of a call. */
   readonly #owed = new Map<string, () => Promise<unknown>>()
+  readonly #wishes = new Map<string, Why>()
 
   constructor(store: Store, answers: Answers, lives: Lives) {
     this.#store = store
@@ -19,8 +21,17 @@ export class Cancels {
     this.#lives = lives
   }
 
-  cancel(uid: string, why: Why): Promise<boolean> {
-    return this.surely(uid, () => this.#cancel(uid, why))
+  async cancel(uid: string, why: Why): Promise<boolean> {
+    this.#wishes.set(uid, why)
+    const asked = await this.surely(uid, () => this.#cancel(uid, why))
+    this.#wishes.delete(uid)
+    return asked
+  }
+
+  /** A call that is taken up again, and whose cancel is not on record yet: it is told, and the record follows. */
+  tell({ request, held }: LocalInvocation): void {
+    const why = this.#wishes.get(request.uid)
+    if (why) held.cancelledOutside(why)
   }
 
   /** Now, and should it fail, again with every look. */
@@ -37,6 +48,7 @@ export class Cancels {
     for (const [name, work] of this.#owed) {
       this.#owed.delete(name)
       await this.surely(name, work)
+      this.#wishes.delete(name)
     }
   }
 

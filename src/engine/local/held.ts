@@ -71,8 +71,8 @@ export class HeldCall {
     if (this.stopped || this.letGo !== 'not yet') return false
     const written = this.write(this.held(cancelling(this.#subject, this.host.clock.now(), why)))
     this.#stop({ cancel: why.reason, by: why.by })
-    // Should it not arrive, this execution is over, and the call's own outcome tells.
-    await written.catch(() => {})
+    // Should it not arrive, this execution is over, and whoever asked must ask again.
+    await written
     return true
   }
 
@@ -84,8 +84,7 @@ export class HeldCall {
   }
 
   /** It was told to stop before this execution began. */
-  cancelledBefore({ value }: StepRecord): void {
-    const { reason, by } = JSON.parse(value as string) as Why
+  cancelledBefore({ reason, by }: Why): void {
     this.stopped = { cancel: reason, by }
   }
 

@@ -22,7 +22,7 @@ import { derived } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
 import { CallPlaces } from './call-places.ts'
-import { cancelKey } from './cancelling.ts'
+import { cancelBefore } from './cancelling.ts'
 import { atRisk, forgiven } from './deaths.ts'
 import { type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
@@ -59,7 +59,7 @@ export class LocalInvocation implements Invocation {
     this.interrupted = interruptionOf(record)
     this.landed = read.landed ?? null
     this.#known = new Known(read)
-    const cancel = this.#known.step(cancelKey)
+    const cancel = cancelBefore(this.#known)
     if (cancel) this.held.cancelledBefore(cancel)
   }
 

@@ -60,6 +60,7 @@ export class LocalEngine implements Engine {
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,
+      gone: (position) => options.gone?.(position),
       take: async (records, lapses) => {
         options.returning?.(records)
         await Promise.all(records.map((record) => this.#adopt(record, lapses)))
@@ -247,7 +248,7 @@ export class LocalEngine implements Engine {
   /** The call may be on record as ours. It is let go of as soon as the store answers again; one that cannot be opened stands still. */
   #unknown(live: Live, error: unknown): void {
     if (isUnreadable(error)) this.#host.logger.error('The record of a call cannot be read', { call: live.uid, error })
-    else if (!this.#closing) this.#sweeper.orphaned(live.uid)
+    else if (!this.#closing) this.#sweeper.orphaned(live)
     live.release()
     this.#lives.forget(live)
     this.#lives.leave(live.position)
@@ -308,14 +309,16 @@ export class LocalEngine implements Engine {
     try {
       const { looks } = this.#outside
       const read = await journalOf(this.#host.store, record)
-      this.#run(live, new LocalInvocation(this.#host, record, { ...read, lapses }))
+      const invocation = new LocalInvocation(this.#host, record, { ...read, lapses })
+      this.#cancels.tell(invocation)
+      this.#run(live, invocation)
       // A cancel that came while it was read was told to nobody.
       if (this.#outside.looks !== looks) this.#looks(this.#outside.lookForCancel(live))
     } catch (error) {
       if (isUnreadable(error)) return this.#unknown(live, error)
       // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
       live.release()
-      this.#sweeper.orphaned(record.uid)
+      this.#sweeper.orphaned(record)
       this.#looks(Promise.reject(error))
     }
   }

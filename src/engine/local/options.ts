@@ -3,7 +3,7 @@
 import type { HostKeys } from '../../secret/host-keys.ts'
 import type { Ids } from '../../kernel/id.ts'
 import type { Clock } from '../../kernel/time.ts'
-import type { CallRecord } from '../../journal/call-state.ts'
+import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Drive } from '../engine.ts'
@@ -25,4 +25,6 @@ export interface LocalEngineOptions {
   readonly works?: boolean
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
+  /** One that was lost with the store, and does not come back here. */
+  readonly gone?: (position: CallPosition) => void
 }

@@ -1,7 +1,7 @@
 // Looking for work: calls that want a worker and have none, because theirs died, gave them back, or was woken by an answer. And calls
 // that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
 
-import { type CallRecord, progressOf } from '../../journal/call-state.ts'
+import { type CallPosition, type CallRecord, progressOf } from '../../journal/call-state.ts'
 import type { Host } from './host.ts'
 import { readable } from './readable.ts'
 
@@ -12,28 +12,40 @@ const alonePage = 512
 /** Goes on with claimed calls. They were surely ours at this lapse of the lease; should there be another meanwhile, they may not be. */
 type Take = (records: readonly CallRecord[], lapses: number) => Promise<void>
 
+interface SweepHost {
+  readonly tools: () => readonly string[]
+  readonly drives: (uid: string) => boolean
+  readonly take: Take
+  /** A call that was ours is nobody's here any more: another has it, or it is over, or never came on record. */
+  readonly gone: (position: CallPosition) => void
+}
+
+const none: ReadonlyMap<string, CallPosition> = new Map()
+
 export class Sweeper {
   readonly #host: Host
   readonly #tools: () => readonly string[]
   readonly #drives: (uid: string) => boolean
   readonly #take: Take
-  readonly #orphans = new Set<string>()
+  readonly #orphans = new Map<string, CallPosition>()
+  readonly #gone: (position: CallPosition) => void
   /** A claim had no answer. */
   #lost = false
   #sweeping: Promise<void> | null = null
   #again = false
   #stopped = false
 
-  constructor(host: Host, how: { tools: () => readonly string[]; drives: (uid: string) => boolean; take: Take }) {
+  constructor(host: Host, how: SweepHost) {
     this.#host = host
     this.#tools = how.tools
     this.#drives = how.drives
     this.#take = how.take
+    this.#gone = how.gone
   }
 
   /** A write failed and nobody knows what is on record: to be let go of as soon as the store answers. */
-  orphaned(uid: string): void {
-    this.#orphans.add(uid)
+  orphaned({ uid, position }: { uid: string; position: CallPosition }): void {
+    this.#orphans.set(uid, position)
   }
 
   isOrphan(uid: string): boolean {
@@ -48,10 +60,12 @@ export class Sweeper {
         while (this.#again && !this.#stopped) {
           this.#again = false
           if (this.#lost) await this.#findOwn()
-          if (this.#orphans.size > 0) await this.#release()
+          const released = this.#orphans.size > 0 ? await this.#release() : none
           const { lapses } = this.#host.lease
           const limit = this.#host.lease.workers > 1 ? page : alonePage
           const claimed = await this.#claim(limit)
+          const taken = new Set(released.size > 0 ? claimed.map(({ uid }) => uid) : [])
+          for (const [uid, position] of released) if (!taken.has(uid)) this.#gone(position)
           await this.#take(claimed, lapses)
           if (claimed.length >= limit) this.#again = true
         }
@@ -76,7 +90,7 @@ export class Sweeper {
     const { store, lease } = this.#host
     for (let after = ''; ;) {
       const open = await store.unsettled({ after, limit: page })
-      for (const { uid, owner } of open) if (owner === lease.worker && !this.#drives(uid)) this.#orphans.add(uid)
+      for (const { uid, owner, position } of open) if (owner === lease.worker && !this.#drives(uid)) this.#orphans.set(uid, position)
       if (open.length < page) break
       after = open.at(-1)?.uid ?? ''
     }
@@ -89,10 +103,11 @@ export class Sweeper {
     await this.#sweeping?.catch(() => {})
   }
 
-  /** As it stands on record, so that it can be claimed again. */
-  async #release(): Promise<void> {
+  /** As they stand on record, so that they can be claimed again. */
+  async #release(): Promise<ReadonlyMap<string, CallPosition>> {
     const { store, lease } = this.#host
-    for (const uid of this.#orphans) {
+    const released = new Map<string, CallPosition>()
+    for (const [uid, position] of this.#orphans) {
       // One that cannot be opened stays as it is; what else waits to be let go of is.
       const record = await readable(
         () => store.call(uid),
@@ -103,6 +118,8 @@ export class Sweeper {
         await store.commit({ guards: [guard], updateCall: { uid, progress: progressOf(record), release: true }, events: [] })
       }
       this.#orphans.delete(uid)
+      released.set(uid, position)
     }
+    return released
   }
 }

@@ -133,12 +133,20 @@ export class Timers {
     this.#callOff?.()
     this.#armedFor = Number.POSITIVE_INFINITY
     const page = 100
+    // Those that cannot be read stay due: they are passed over, and must neither keep the sleeper awake nor hide what comes after them.
+    const unreadable = new Set<string>()
     for (;;) {
-      const due = await this.#store.dueWaits(this.#clock.now(), page)
-      const expired = await Promise.all(due.map((wait) => this.#expire(wait)))
-      // One that cannot be read stays due; it must not keep the sleeper awake.
-      if (expired.includes(false)) return this.soon(this.#clock.now() + unreadableMs)
-      if (due.length < page) break
+      const limit = page + unreadable.size
+      const due = await this.#store.dueWaits(this.#clock.now(), limit)
+      const open = due.filter(({ id }) => !unreadable.has(id))
+      const expired = await Promise.all(open.map((wait) => this.#expire(wait)))
+      for (const [index, { id }] of open.entries()) if (!expired[index]) unreadable.add(id)
+      if (due.length < limit) break
+    }
+    if (unreadable.size > 0) {
+      const later = this.#clock.now() + unreadableMs
+      const coming = (await this.#store.dueWaits(later, unreadable.size + 1)).find(({ id }) => !unreadable.has(id))
+      return this.soon(coming?.deadline ?? later)
     }
     const next = await this.#store.nextDeadline()
     if (next !== undefined) this.soon(next)

@@ -268,6 +268,10 @@ export async function postgresStore({
       const found = await asked({ text: 'SELECT value FROM settings WHERE key = $1', values: [nameIn(key)] })
       return nameOut((found.rows[0] as { value: string }).value)
     },
+    settingNow: async (key) => {
+      const value = await one((row: { value: string }) => row.value, 'SELECT value FROM settings WHERE key = $1', [nameIn(key)])
+      return value === undefined ? undefined : nameOut(value)
+    },
     // Whoever can read the database could read it there, so PostgreSQL keeps none: the host must give one.
     secret: () => undefined,
     onHint: (listen) => group.onHint(listen),

@@ -37,7 +37,8 @@ export class EventReader {
     this.#ofSession = db.prepare(
       `SELECT ${all} FROM ${filed} AND position > ?3 UNION ALL SELECT ${all} FROM ${unfiled} AND position > ?3 ORDER BY position LIMIT ?4`,
     )
-    this.#last = db.prepare('SELECT max(position) AS last FROM events')
+    // Of all that were ever written: what was erased is news, too.
+    this.#last = db.prepare(`SELECT seq AS last FROM sqlite_sequence WHERE name = 'events'`)
   }
 
   read({ after, limit, of }: EventQuery): EventRecord[] {
@@ -45,7 +46,7 @@ export class EventReader {
   }
 
   last(): number {
-    return (this.#last.get() as { last: number | null }).last ?? 0
+    return (this.#last.get() as { last: number } | undefined)?.last ?? 0
   }
 }
 

@@ -74,7 +74,14 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   const keeper = new Keeper(db, file)
   // A clock that is moved by hand knows nothing of what happens in a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
-  const groups = new Writer(db, clock, { file, synchronous: synchronous(commit) }, path, () => look())
+  const groups = new Writer(
+    db,
+    clock,
+    { file, synchronous: synchronous(commit) },
+    path,
+    () => look(),
+    () => dataVersion() !== seen,
+  )
   const group = new GroupCommit(
     clock,
     (changes) => inWords(file, () => groups.write(changes)),
@@ -132,6 +139,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   const dataVersion = (): number => (q.dataVersion.get() as { data_version: number }).data_version
   let seen = dataVersion()
   let closed = false
+  let closing: Promise<void> | null = null
   const look = (): void => {
     const now = dataVersion()
     if (now === seen) return
@@ -208,16 +216,19 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
         q.putSetting.run(key, ifAbsent)
         return (q.setting.get(key) as { value: string }).value
       }),
+    settingNow: (key) => (q.setting.get(key) as { value: string } | undefined)?.value,
     secret: () => privateSecret(`${file}-key`),
     onHint: (listener) => group.onHint(listener),
-    async close() {
-      if (closed) return
-      await group.close()
-      closed = true
-      callOffPoll()
-      for (const lock of locks.values()) lock.release()
-      await groups.close()
-      db.close()
+    close() {
+      closing ??= (async () => {
+        await group.close()
+        closed = true
+        callOffPoll()
+        for (const lock of locks.values()) lock.release()
+        await groups.close()
+        db.close()
+      })()
+      return closing
     },
   })
 }

@@ -12,6 +12,9 @@ export class Transactions {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
+  readonly #mark: StatementSync
+  readonly #unmark: StatementSync
+  readonly #backToMark: StatementSync
   readonly #wal: StatementSync
   readonly #checkpoint: StatementSync
   /** How long commits take, on average of late: what the disk is like. */
@@ -23,6 +26,9 @@ export class Transactions {
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#rollback = db.prepare('ROLLBACK')
+    this.#mark = db.prepare('SAVEPOINT one')
+    this.#unmark = db.prepare('RELEASE one')
+    this.#backToMark = db.prepare('ROLLBACK TO one')
     // NOOP looks without doing; a SQLite that does not know it checkpoints at once.
     this.#wal = db.prepare('PRAGMA wal_checkpoint(NOOP)')
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
@@ -42,14 +48,28 @@ export class Transactions {
     }
   }
 
-  /** All in one transaction. Should one of them break it, each is tried alone, so that only the culprit fails. */
+  /** All in one transaction. Should one of them break it, each is tried for itself, in one transaction again: all are there, or nothing is. */
   write(changes: readonly Change[]): Written[] {
     try {
       return this.run(() => this.#writer.write(changes))
     } catch (failed) {
       // A file that is locked, full or gone fails all alike; trying them one by one would only block the longer.
       if (!isOwnFault(failed)) throw failed
-      return changes.length === 1 ? [{ failed }] : changes.flatMap((change) => this.write([change]))
+      return changes.length === 1 ? [{ failed }] : this.run(() => changes.flatMap((change) => this.#apart(change)))
+    }
+  }
+
+  #apart(change: Change): Written[] {
+    this.#mark.run()
+    try {
+      const written = this.#writer.write([change])
+      this.#unmark.run()
+      return written
+    } catch (failed) {
+      if (!isOwnFault(failed)) throw failed
+      this.#backToMark.run()
+      this.#unmark.run()
+      return [{ failed }]
     }
   }
 

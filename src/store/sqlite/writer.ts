@@ -33,23 +33,27 @@ export class Writer {
   readonly #setup: Setup
   readonly #path: WriterPath
   readonly #look: () => void
+  readonly #changed: () => boolean
   #thread: Thread | null | undefined
   /** The thread writes the groups of this stretch, the small ones too; and whether there was a reason for that since the last look. */
   #threading = false
   #wanted = false
-  /** It has written since the last look. */
+  /** It has written since the last look, and the loop has not seen it yet. */
   #wrote = false
   /** The thread has a group. What else is to be written waits until it is through with it, and goes before the next. */
   #sent = false
   #waiting: (() => void)[] = []
+  /** It may be writing at this moment. */
+  #writing = false
   #groups = 0
   #checkpointing = false
   /** The WAL has grown long, because the loop writes faster than the thread checkpoints. */
   #crowded = false
 
-  /** `look` looks for what other processes have written. */
-  constructor(db: DatabaseSync, clock: Clock, setup: Setup, path: WriterPath, look: () => void) {
+  /** `look` looks for what other processes have written; `changed`: some other connection has written since that was last looked at. */
+  constructor(db: DatabaseSync, clock: Clock, setup: Setup, path: WriterPath, look: () => void, changed: () => boolean) {
     this.#look = look
+    this.#changed = changed
     this.#clock = clock
     this.#setup = setup
     this.#path = path
@@ -106,8 +110,8 @@ export class Writer {
 
   /** Whether another process has written, given that some connection other than the loop's has. */
   news(): Soon<boolean> {
-    const wrote = this.#wrote
-    this.#wrote = this.#sent
+    const wrote = this.#wrote || this.#writing
+    this.#wrote = false
     if (!wrote || !this.#thread?.ready) return true
     return this.#thread.ask<boolean>({ do: 'news' } satisfies Question).catch(() => true)
   }
@@ -160,14 +164,18 @@ export class Writer {
     }
     let asked: Promise<WriteAnswer> | undefined
     try {
-      if (isReady && thread?.ready)
-        asked = thread?.ask<WriteAnswer>({ do: 'write', changes, now: this.#clock.monotonic() } satisfies Question)
+      this.#writing = isReady === true && thread?.ready === true
+      if (this.#writing) asked = thread?.ask<WriteAnswer>({ do: 'write', changes, now: this.#clock.monotonic() } satisfies Question)
     } catch {
+      this.#writing = false
       // What cannot travel cannot be recorded either, and writing it here says why.
     }
-    this.#wrote = true
     if (!asked) return this.#patiently(() => this.transactions.write(changes))
-    const { answers, commitMs, wal } = await asked.catch(rethrow)
+    const { answers, commitMs, wal } = await asked.catch(rethrow).finally(() => {
+      // The loop may have looked between its commit and its answer, and seen it: then what changes next is another's.
+      this.#wrote ||= this.#changed()
+      this.#writing = false
+    })
     this.transactions.commitMs = commitMs
     this.#crowded = isCrowded(wal)
     return answers?.map(answerOf) ?? changes.map(() => done)

@@ -196,7 +196,9 @@ export const payloadCases: readonly StoreCase[] = [
     promise: ['WAIT-3'],
     async run(open) {
       const { store } = await open(manualClock())
+      assert.equal(await store.settingNow('key'), undefined)
       const answers = await Promise.all(Array.from({ length: 20 }, async (_, index) => store.setting('key', `value ${index}`)))
+      assert.equal(await store.settingNow('key'), answers[0])
       assert.equal(new Set(answers).size, 1)
       assert.equal(await store.setting('key', 'late'), answers[0])
       assert.equal(await store.setting('other', 'own'), 'own')

@@ -49,7 +49,13 @@ for (const [kind, fresh] of [
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { on: { call: () => (failing-- > 0 ? lost() : undefined) } }
-      const parks = tool({ name: 'parks', description: 'd', input, concurrency: 'parallel', execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
+      const parks = tool({
+        name: 'parks',
+        description: 'd',
+        input,
+        concurrency: 'parallel',
+        execute: async (_, ctx) => ctx.later({ deadline: '7d' }),
+      })
       const bad = tool({
         name: 'bad',
         description: 'd',
@@ -76,8 +82,20 @@ for (const [kind, fresh] of [
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { on: { call: () => (failing-- > 0 ? lost() : undefined) } }
-      const inner = tool({ name: 'inner', description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
-      const outer = tool({ name: 'outer', description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => (await ctx.call(inner, {})).status })
+      const inner = tool({
+        name: 'inner',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        execute: async (_, ctx) => ctx.later({ deadline: '7d' }),
+      })
+      const outer = tool({
+        name: 'outer',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        execute: async (_, ctx) => (await ctx.call(inner, {})).status,
+      })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [inner, outer], logger: quiet })
       const stop = new AbortController()
       const run = runtime.session('s').run([{ id: '1', name: 'outer' }], { signal: stop.signal })
@@ -96,10 +114,14 @@ for (const [kind, fresh] of [
         input,
         onCrash: 'rerun',
         timeout: '10h',
-        execute: (_, ctx) => new Promise<string>((_resolve, reject) => void ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
+        execute: (_, ctx) =>
+          new Promise<string>((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
       })
       const one = await createRuntime({ store: { ...store, close: async () => {} }, clock, tools: [t], logger: quiet })
-      one.session('s').run([{ id: '1', name: 't' }]).catch(() => {})
+      one
+        .session('s')
+        .run([{ id: '1', name: 't' }])
+        .catch(() => {})
       await clock.advance(100)
       const closing = one.close({ grace: 0 })
       await clock.advance(100)
@@ -116,7 +138,9 @@ for (const [kind, fresh] of [
     test("WAIT-4: the write of a cancel fails and that of its wait does not: the call ends as cancelled and the tool's cancel is told", async () => {
       const { clock, store } = fresh()
       let failing = 0
-      const faults: Faults = { onCommit: (change) => (change.steps?.some(({ key }) => key === 'cancel') && failing-- > 0 ? lost() : undefined) }
+      const faults: Faults = {
+        onCommit: (change) => (change.steps?.some(({ key }) => key === 'cancel') && failing-- > 0 ? lost() : undefined),
+      }
       let told = 0
       const t = tool({
         name: 't',
@@ -144,7 +168,10 @@ for (const [kind, fresh] of [
   })
 
   describe(`the order of a batch while the store is away for a moment, on ${kind}`, () => {
-    const order = async (faultsOf: (armed: { failing: number }) => Faults, onFailure: 'continue' | 'stop'): Promise<{ did: string[]; ends: unknown }> => {
+    const order = async (
+      faultsOf: (armed: { failing: number }) => Faults,
+      onFailure: 'continue' | 'stop',
+    ): Promise<{ did: string[]; ends: unknown }> => {
       const { clock, store } = fresh()
       const did: string[] = []
       const armed = { failing: 1 }
@@ -178,7 +205,9 @@ for (const [kind, fresh] of [
     })
     test("SCHED-1 CALL-3: the outcome of a failed first could not be written once, onFailure 'stop': the second never runs", async () => {
       const { did } = await order(
-        (armed) => ({ onCommit: (change) => (change.updateCall?.progress.state === 'settled' && armed.failing-- > 0 ? lost() : undefined) }),
+        (armed) => ({
+          onCommit: (change) => (change.updateCall?.progress.state === 'settled' && armed.failing-- > 0 ? lost() : undefined),
+        }),
         'stop',
       )
       expect(did).not.toContain('second')

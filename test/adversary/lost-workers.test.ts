@@ -18,7 +18,8 @@ for (const read of ['call', 'steps'] as const)
       input,
       onCrash: 'rerun',
       timeout: '10h',
-      execute: (_, ctx) => new Promise<string>((_resolve, reject) => void ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
+      execute: (_, ctx) =>
+        new Promise<string>((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
     })
     let failing = 0
     const faults: Faults = { on: { [read]: () => (failing-- > 0 ? lost() : undefined) } }
@@ -35,7 +36,14 @@ for (const read of ['call', 'steps'] as const)
 test('SCHED-1: a worker loses the store over the first of two barriers that it claimed: the second does not run before it, and nobody has to ask', async () => {
   const { clock, store } = freshMemory()
   const did: string[] = []
-  const t = (name: string) => tool({ name, description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => void (await ctx.step('a', () => void did.push(name))) })
+  const t = (name: string) =>
+    tool({
+      name,
+      description: 'd',
+      input,
+      onCrash: 'rerun',
+      execute: async (_, ctx) => void (await ctx.step('a', () => void did.push(name))),
+    })
   let failing = 1
   const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
   const front = await createRuntime({ store, clock, tools: [t('first'), t('second')], logger: quiet, worker: false })
@@ -57,7 +65,10 @@ test('R9: the doctor cannot read a wait because the store is away: it does not s
   const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }
   const t = tool({ name: 't', description: 'd', input, execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
   const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
-  void runtime.session('s').run([{ id: '1', name: 't' }]).catch(() => {})
+  void runtime
+    .session('s')
+    .run([{ id: '1', name: 't' }])
+    .catch(() => {})
   await clock.advance(10)
   failing = 1
   const said = await runtime.doctor().catch((error: PawlError) => error.code)
