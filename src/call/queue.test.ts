@@ -286,6 +286,25 @@ describe('nested calls', () => {
 describe('turns', () => {
   const at = (id: string, batch = 'b') => ({ tenant: 't', session: 's', batch, id, occurrence: 0 })
 
+  test('SCHED-1: a call that was lost with the store keeps its turn until it has come back and ended, or is surely gone', () => {
+    for (const ends of ['comes back', 'is gone'] as const) {
+      const queue = new Queue(manualClock())
+      const line = queue.turns.line('b')
+      const [lost, behind] = ['1', '2'].map((id) => queue.turns.expect(line, at(id), 'barrier', true)) as [never, never]
+      queue.turns.lost(at('1'), null)
+      queue.turns.unheard(lost, [lost, behind])
+      expect(line.mayRun(behind, null)).toBe(false)
+      if (ends === 'comes back') {
+        queue.turns.returns(line, at('1'), 'barrier')
+        expect(line.mayRun(behind, null)).toBe(false)
+        queue.turns.through(at('1'), null, null)
+      } else queue.turns.gone(at('1'))
+      expect(line.mayRun(behind, null)).toBe(true)
+      queue.turns.judged(behind)
+      expect(queue.kept).toBe(0)
+    }
+  })
+
   test('lines and turns are forgotten, whatever became of their calls', () => {
     const queue = open()
     const line = queue.turns.line('b')

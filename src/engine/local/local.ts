@@ -288,7 +288,7 @@ export class LocalEngine implements Engine {
     if (this.#outside.missed) this.#looks(this.#outside.look())
     this.#looks(this.#host.waiters.lookAtDoubted())
     this.#looks(this.#cancels.lookAgain())
-    if (!this.#works) return
+    if (!this.#works) return this.#sweeper.giveUp()
     this.#looks(this.#sweeper.sweep())
     // The wall clock may have jumped over a deadline, which a timer cannot see.
     this.#looks(this.#host.timers.sweep())

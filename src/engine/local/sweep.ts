@@ -48,6 +48,12 @@ export class Sweeper {
     this.#orphans.set(uid, position)
   }
 
+  /** For who never claims: others do, and nothing here waits for them. */
+  giveUp(): void {
+    for (const position of this.#orphans.values()) this.#gone(position)
+    this.#orphans.clear()
+  }
+
   isOrphan(uid: string): boolean {
     return this.#orphans.has(uid)
   }
