@@ -56,6 +56,7 @@ export class Cancels {
     const invocation = this.#lives.byUid.get(uid)?.invocation
     if (invocation) {
       const asked = invocation.held.cancel(why)
+      asked.catch(() => {}) // told below, after the waits
       // In the same breath: no answer is taken any more that nobody would hear.
       await invocation.abandon().catch(() => {}) // then the pipeline does it
       if ((await asked) || invocation.held.letGo !== 'parked') return asked
