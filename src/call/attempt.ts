@@ -2,7 +2,7 @@
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
 import { type Driven, type Invocation, NoRoom, type Stop, type ToSettle } from '../engine/engine.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { isLoss, PawlError } from '../kernel/errors.ts'
 import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
 import { fits } from '../kernel/sizes.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
@@ -117,7 +117,7 @@ class Attempt implements Pace {
     try {
       return await this.#slot.enter()
     } catch (error) {
-      if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'lease_lost')) this.#invocation.end(error)
+      if (isLoss(error)) this.#invocation.end(error)
       throw error
     }
   }

@@ -68,10 +68,7 @@ export class Turns {
     if (slot) this.#families.gone(slot.uid)
     const place = this.place(position)
     if (place?.stops && outcome?.status === 'failure') place.line.failed = true
-    if (place?.returned) {
-      place.returned = false
-      place.holders--
-    }
+    if (place) byItself(place, false)
     if (place && place.holders > 0 && outcome?.status === 'failure' && (place.strict || abortsTurn(outcome) !== null)) {
       place.slot = slot
       return
@@ -87,9 +84,7 @@ export class Turns {
     if (slot) this.#families.gone(slot.uid)
     slot?.done()
     const place = this.place(position)
-    if (!place || place.returned) return
-    place.returned = true
-    place.holders++
+    if (place) byItself(place, true)
   }
 
   /**
@@ -100,10 +95,7 @@ export class Turns {
     for (const each of run) each.stops ||= each.strict
     const first = place.of ?? place
     first.stops ||= first.strict
-    if (!first.returned) {
-      first.returned = true
-      first.holders++
-    }
+    byItself(first, true)
     first.slot?.done()
     first.slot = null
     this.judged(place)
@@ -113,8 +105,7 @@ export class Turns {
   gone(position: CallPosition): void {
     const place = this.place(position)
     if (!place?.returned) return
-    place.returned = false
-    place.holders--
+    byItself(place, false)
     this.left(place)
     if (place.holders === 0) this.#remove(place)
   }
@@ -152,4 +143,11 @@ export class Turns {
   place(position: CallPosition): Place | undefined {
     return this.#placed === 0 ? undefined : this.#places.get(position)
   }
+}
+
+/** Whether the call itself has a word in when its place leaves, whoever gathers it. */
+function byItself(place: Place, stands: boolean): void {
+  if (place.returned === stands) return
+  place.returned = stands
+  place.holders += stands ? 1 : -1
 }

@@ -273,3 +273,7 @@ export class PawlError extends Error {
     this.details = options.details ?? {}
   }
 }
+
+/** Whoever gets this does not know how a call went: the store did not answer, or another worker has the call. It says nothing about the call. */
+export const isLoss = (error: unknown): error is PawlError =>
+  error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'lease_lost')

@@ -12,7 +12,7 @@ import type { Asked, Engine, Invocation, Settled, Started } from '../engine/engi
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { isSealedUid } from '../journal/sealed.ts'
 import { noTimes } from '../journal/times.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { isLoss, PawlError } from '../kernel/errors.ts'
 import { frame, type Ids } from '../kernel/id.ts'
 import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
@@ -27,8 +27,6 @@ import type { BatchesHost } from './host.ts'
 import type { Standing } from './standing.ts'
 
 const none: readonly never[] = []
-/** Of a call that is not known to have ended. */
-const losses: ReadonlySet<string> = new Set(['store_unavailable', 'lease_lost'])
 
 export class Batches {
   readonly #engine: () => Engine
@@ -151,7 +149,7 @@ export class Batches {
       return outcomes
     } catch (error) {
       // How they ended nobody here knows: that decides nothing about the call above, whatever its body makes of it.
-      if (error instanceof PawlError && losses.has(error.code)) parent.end(error)
+      if (isLoss(error)) parent.end(error)
       throw error
     } finally {
       signal.removeEventListener('abort', aborted)

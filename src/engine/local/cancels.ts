@@ -1,6 +1,7 @@
 // Cancels (TIME-3): of calls that run here, wait for the outside, or are another worker's. One that the store did not take is asked for again
 // until it does: whoever gave up a batch is not there any more to ask.
 
+import { isLoss } from '../../kernel/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { Answers } from './answers.ts'
 import type { Why } from './cancelling.ts'
@@ -23,9 +24,11 @@ export class Cancels {
 
   async cancel(uid: string, why: Why): Promise<boolean> {
     this.#wishes.set(uid, why)
-    const asked = await this.surely(uid, () => this.#cancel(uid, why))
-    this.#wishes.delete(uid)
-    return asked
+    try {
+      return await this.surely(uid, () => this.#cancel(uid, why))
+    } finally {
+      if (!this.#owed.has(uid)) this.#wishes.delete(uid)
+    }
   }
 
   /** A call that is taken up again, and whose cancel is not on record yet: it is told, and the record follows. */
@@ -39,7 +42,8 @@ export class Cancels {
     try {
       return await work()
     } catch (error) {
-      this.#owed.set(name, work)
+      // One that cannot be read cannot be read the next time either.
+      if (isLoss(error)) this.#owed.set(name, work)
       throw error
     }
   }
