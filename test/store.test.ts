@@ -69,6 +69,7 @@ test('KIT-2: the cases have names of their own, and every topic has some', () =>
     'feed',
     'fence',
     'hint',
+    'kept',
     'lease',
     'list',
     'migrate',

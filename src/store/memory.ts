@@ -9,6 +9,7 @@ import { Places } from '../journal/places.ts'
 import { Deadlines } from './deadlines.ts'
 import { GroupCommit } from './group.ts'
 import { HeldPlaces } from './held-places.ts'
+import { MemoryKept } from './memory-kept.ts'
 import { MemoryFeed } from './memory-feed.ts'
 import type { AttachmentRecord, Change, Committed, ErasedPage, EraseQuery, Guard, Scope, Store } from './store.ts'
 
@@ -49,6 +50,7 @@ class Tables {
   readonly users = new Map<string, Set<string>>()
   readonly usedBy = new Map<string, Set<string>>()
   readonly feed = new MemoryFeed()
+  readonly kept = new MemoryKept()
 
   constructor(places: HeldPlaces) {
     this.places = places
@@ -119,6 +121,7 @@ class Tables {
         this.users.set(name, (this.users.get(name) ?? new Set()).add(call))
         this.usedBy.set(call, (this.usedBy.get(call) ?? new Set()).add(name))
       }
+    if (change.keep) for (const each of change.keep) this.kept.put(each)
     for (const event of change.events) this.feed.add(event)
     return done
   }
@@ -140,6 +143,7 @@ class Tables {
     let events = 0
     for (const session of sessions.values()) events += this.feed.erase(session, uids, anew)
     const next = taken.length < limit ? null : 'more'
+    if (of && anew && next === null) this.kept.erase(of)
     // Of a whole tenant, also what no call speaks of.
     if (of && of.session === undefined && anew && next === null) {
       for (const [name, { tenant }] of this.attachments) if (tenant === of.tenant && !this.users.has(name)) this.attachments.delete(name)
@@ -183,6 +187,8 @@ class Tables {
         return this.calls.get(guard.call)?.fence === guard.fence
       case 'open':
         return this.open.has(guard.wait)
+      case 'kept':
+        return (this.kept.get(guard)?.revision ?? 0) === guard.revision
       case 'room':
         return true
     }
@@ -194,7 +200,7 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
   const places = new HeldPlaces(clock, alive)
   const tables = new Tables(places)
-  const { calls, positions, wanting, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, feed } = tables
+  const { calls, positions, wanting, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, feed, kept } = tables
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
@@ -222,6 +228,8 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
       const found = attachments.get(frame(tenant, id))
       return found && copyOf(found)
     },
+    kept: (name) => kept.get(name),
+    keptOf: (query) => kept.list(query),
     events: (query) => feed.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),

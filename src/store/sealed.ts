@@ -10,7 +10,7 @@ import { isSealedUid } from '../journal/sealed.ts'
 import { frame } from '../kernel/id.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../secret/seal.ts'
-import type { AttachmentRecord, Change, Store } from './store.ts'
+import type { AttachmentRecord, Change, Kept, KeptName, Store } from './store.ts'
 
 export interface SealedOptions {
   readonly seal: Seal
@@ -71,6 +71,16 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
           ({ position }) => `event ${position}`,
         ),
       ),
+    kept: (name) => when(store.kept(name), (found) => found && sealer.openKept(found)),
+    keptOf: (query) =>
+      when(store.keptOf(query), (found) =>
+        each(
+          found,
+          (one) => sealer.openKept(one),
+          () => [],
+          ({ of, key }) => `${of} ${key}`,
+        ),
+      ),
     lastPosition: () => store.lastPosition(),
     erased: (of) => store.erased(of),
     unsettled: (page) => store.unsettled(page),
@@ -127,6 +137,11 @@ const ofAttachment = ({ tenant, id }: AttachmentRecord, field: string): Place =>
 const ofInput = (uid: string, { tenant, session, batch, id, occurrence }: CallPosition): Place =>
   ofCall(uid, `input ${frame(tenant, session, batch, id, occurrence)}`)
 
+const ofKept = ({ of, tenant, session, key }: KeptName): Place => ({ record: frame('kept', of, tenant, session, key), field: 'value' })
+
+type ToKeep = NonNullable<Change['keep']>[number]
+const mustBeSealed = ({ secret, value }: ToKeep): boolean => value !== null && (secret === true || isSealedText(value))
+
 class Sealer {
   readonly #seal: Seal
 
@@ -146,6 +161,7 @@ class Sealer {
     }
     if (change.events.some(posesAsSealed))
       next = { ...next, events: change.events.map((each) => (posesAsSealed(each) ? this.#event(each) : each)) }
+    if (change.keep?.some(mustBeSealed)) next = { ...next, keep: change.keep.map((each) => (mustBeSealed(each) ? this.#kept(each) : each)) }
     const posing = (each: AttachmentRecord): boolean => isSealedBytes(each.data) || (each.name !== null && isSealedText(each.name))
     if (attachments?.some(posing))
       next = { ...next, attachments: attachments.map((each) => (posing(each) ? this.#attachment(each) : each)) }
@@ -153,7 +169,7 @@ class Sealer {
   }
 
   change(change: Change): Change {
-    const { insertCall, updateCall, steps, insertWaits, resolveWait, attachments, events } = change
+    const { insertCall, updateCall, steps, insertWaits, resolveWait, attachments, keep, events } = change
     return {
       ...change,
       ...(insertCall ? { insertCall: this.#call(insertCall) } : {}),
@@ -164,8 +180,13 @@ class Sealer {
         ? { resolveWait: { ...resolveWait, resolution: this.#in(resolveWait.resolution, ofWait(resolveWait.id, 'resolution')) } }
         : {}),
       ...(attachments ? { attachments: attachments.map((each) => this.#attachment(each)) } : {}),
+      ...(keep ? { keep: keep.map((each) => this.#kept(each)) } : {}),
       events: events.map((each) => this.#event(each)),
     }
+  }
+
+  openKept(found: Kept): Kept {
+    return looksSealed(found.value) ? { ...found, value: this.#out(found.value, ofKept(found), true) } : found
   }
 
   openCall(record: CallRecord): CallRecord {
@@ -259,6 +280,10 @@ class Sealer {
 
   #attachment(each: AttachmentRecord): AttachmentRecord {
     return { ...each, name: this.#in(each.name, ofAttachment(each, 'name')), data: this.#seal.bytes(each.data, ofAttachment(each, 'data')) }
+  }
+
+  #kept(each: ToKeep): ToKeep {
+    return { ...each, value: this.#in(each.value, ofKept(each)) }
   }
 
   #event(event: NewEvent): NewEvent {

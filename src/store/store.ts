@@ -22,6 +22,8 @@ export type Guard =
   | { readonly kind: 'unsettled'; readonly call: string }
   /** The wait exists and has no answer yet. */
   | { readonly kind: 'open'; readonly wait: string }
+  /** What is kept under this name has this revision; 0: nothing is. */
+  | ({ readonly kind: 'kept'; readonly revision: number } & KeptName)
   /** There is room for all that the change takes. Never asked for by itself: it is what refuses a `take`. */
   | { readonly kind: 'room'; readonly name: string }
 
@@ -52,6 +54,34 @@ export interface Hold {
   readonly ticket: number | null
 }
 
+/**
+ * Things that are kept by name beside calls: what waits for people, rules they made, connections, pins. `session` is '' for what belongs to the
+ * whole tenant, `tenant` is '' for what belongs to nobody. Erased with its session or tenant.
+ */
+export interface KeptName {
+  /** Which collection. */
+  readonly of: string
+  readonly tenant: string
+  readonly session: string
+  readonly key: string
+}
+
+export interface Kept extends KeptName {
+  /** 1 when it is made; every write raises it. */
+  readonly revision: number
+  readonly value: string
+}
+
+export interface KeptQuery {
+  readonly of: string
+  /** Everybody's if left out; then keys must be unique in the whole collection. */
+  readonly tenant?: string
+  /** All of the tenant's if left out; '' for what belongs to no session. */
+  readonly session?: string
+  readonly after: string
+  readonly limit: number
+}
+
 export interface Change {
   readonly guards: readonly Guard[]
   readonly insertCall?: CallRecord
@@ -79,6 +109,8 @@ export interface Change {
   readonly attachments?: readonly AttachmentRecord[]
   /** Which calls speak of which attachments: one is kept as long as any of them is. */
   readonly uses?: readonly AttachmentUse[]
+  /** Each replaces what is kept under its name; null: nothing is kept there any more. `secret`: sealed at rest, whatever else is. */
+  readonly keep?: readonly (KeptName & { readonly value: string | null; readonly secret?: true })[]
   readonly events: readonly NewEvent[]
 }
 
@@ -200,6 +232,9 @@ export interface Store {
   /** The soonest deadline of all open waits. */
   nextDeadline(): Soon<number | undefined>
   attachment(tenant: string, id: string): Soon<AttachmentRecord | undefined>
+  kept(name: KeptName): Soon<Kept | undefined>
+  /** In the order of their keys, after this one ('' for all). Costs what is found, not what there is. */
+  keptOf(query: KeptQuery): Soon<Kept[]>
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
   events(query: EventQuery): Soon<EventRecord[]>
   /** Of the newest event; 0 if there is none. */

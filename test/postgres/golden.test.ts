@@ -38,7 +38,9 @@ async function shapeOf(schema: string): Promise<unknown> {
   const columns = `SELECT table_name, column_name, data_type, collation_name, is_nullable, column_default, ordinal_position
     FROM information_schema.columns WHERE table_schema = $1 ORDER BY 1, 7`
   const indexes = `SELECT replace(indexdef, $1 || '.', '') AS def FROM pg_indexes WHERE schemaname = $1 ORDER BY 1`
-  const functions = `SELECT proname, prosrc FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname ~ '_[0-9]+$' ORDER BY 1`
+  // Of each the newest: older ones stay for processes of their version.
+  const functions = `SELECT DISTINCT ON (name) regexp_replace(proname, '_[0-9]+$', '') AS name, proname, prosrc FROM pg_proc
+    WHERE pronamespace = $1::regnamespace AND proname ~ '_[0-9]+$' ORDER BY 1, 2 DESC`
   const all: unknown[] = []
   for (const sql of [columns, indexes, functions]) all.push((await admin.query(sql, [schema])).rows)
   return all

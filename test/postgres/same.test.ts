@@ -61,11 +61,16 @@ const wait = fc.constantFrom(...waits)
 const fence = fc.constantFrom(1, 1, 1, 2)
 const state = fc.constantFrom<CallState>('queued', 'running', 'running', 'parked', 'settled')
 
+const thing = { of: 'o', tenant: 't', key: 'k' }
+
 const guard: fc.Arbitrary<Guard> = fc.oneof(
   fc.record({ kind: fc.constant('holds' as const), call: uid, fence }),
   fc.record({ kind: fc.constant('held' as const), call: uid, fence }),
   fc.record({ kind: fc.constant('unsettled' as const), call: uid }),
   fc.record({ kind: fc.constant('open' as const), wait }),
+  fc
+    .record({ session: fc.constantFrom('s', 's2'), revision: fc.constantFrom(0, 1, 2) })
+    .map((k) => ({ kind: 'kept' as const, ...thing, ...k })),
 )
 
 /** As the engine writes them, and as it never would. */
@@ -104,6 +109,13 @@ const change: fc.Arbitrary<(at: number, used: Set<string>) => Change> = fc.oneof
     },
     events: [eventRecord(at)],
   })),
+  fc
+    .record({ guards: fc.array(guard, { maxLength: 2 }), session: fc.constantFrom('s', 's2'), gone: fc.boolean() })
+    .map(({ guards, session, gone }) => (at: number): Change => ({
+      guards,
+      keep: [{ ...thing, session, value: gone ? null : `"${at}"` }],
+      events: [eventRecord(at)],
+    })),
   fc.record({ guard, call: uid, key: fc.constantFrom('a', 'b') }).map((s) => (at: number): Change => ({
     guards: [s.guard],
     steps: [stepRecord(s.call, s.key, { value: `"${at}"` })],
@@ -181,7 +193,10 @@ async function record(store: Store): Promise<unknown> {
     [undefined, 's', 's2'].map(async (session) => ({ ...(await store.erased(session ? { tenant: 't', session } : undefined)) })),
   )
   const due = [await store.nextDeadline(), (await store.dueWaits(1e15, 10)).map(({ id }) => id)]
-  return { calls, steps, open, events, holds, kept, erased, due }
+  const things = (await store.keptOf({ of: 'o', tenant: 't', after: '', limit: 10 }))
+    .map((each) => ({ ...each }))
+    .toSorted((a, b) => (a.session < b.session ? -1 : 1))
+  return { calls, steps, open, events, holds, kept, erased, due, things }
 }
 
 test('DUR-7, DUR-10, DUR-11: groups and commands at random mean the same on memory, SQLite and PostgreSQL', async () => {

@@ -15,7 +15,7 @@ const take = (by: string, order: string): string => `
 
 /** A page of settled calls, under the committers' lock: nobody begins to use an attachment while it is judged to be unused. */
 export const eraseFunction = `
-  CREATE FUNCTION erase_page_2(of_tenant text, of_scope text, before bigint, after_at bigint, after_uid text, most integer, anew boolean)
+  CREATE FUNCTION erase_page_3(of_tenant text, of_scope text, before bigint, after_at bigint, after_uid text, most integer, anew boolean)
     RETURNS TABLE (calls integer, events integer, attachments integer, "lastAt" bigint, "lastUid" text) LANGUAGE plpgsql
     SET enable_seqscan = off SET plan_cache_mode = force_custom_plan AS $$
   #variable_conflict use_column
@@ -50,7 +50,9 @@ export const eraseFunction = `
         UPDATE erasures SET seq = 0 WHERE scope = ANY(scopes) AND NOT EXISTS (SELECT 1 FROM events WHERE events.scope = erasures.scope);
       END IF;
     END IF;
+    IF anew AND of_scope IS NOT NULL AND calls < most THEN DELETE FROM kept WHERE scope = decode(of_scope, 'hex'); END IF;
     IF anew AND of_tenant IS NOT NULL AND of_scope IS NULL AND calls < most THEN
+      DELETE FROM kept WHERE tenant = of_tenant;
       WITH gone AS (DELETE FROM attachments WHERE tenant = of_tenant
           AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.place = attachments.place) RETURNING 1)
         SELECT attachments + count(*) INTO attachments FROM gone;
@@ -85,7 +87,7 @@ export class Keeper {
   async erase({ of, settledBefore, after, limit }: EraseQuery): Promise<ErasedPage> {
     const [at, uid] = after === '' ? [-latest, ''] : (JSON.parse(after) as [number, string])
     const scope = of?.session === undefined ? null : digest(of.tenant, of.session)
-    const { rows } = await this.#pool.query<ErasedRow>('SELECT * FROM erase_page_2($1, $2, $3, $4, $5, $6, $7)', [
+    const { rows } = await this.#pool.query<ErasedRow>('SELECT * FROM erase_page_3($1, $2, $3, $4, $5, $6, $7)', [
       of ? nameIn(of.tenant) : null,
       scope,
       settledBefore === undefined ? latest : Math.ceil(settledBefore),

@@ -9,7 +9,7 @@
 
 import type { CallProgress, CallRecord } from '../../journal/call-state.ts'
 import type { Change, Guard, Take, Written } from '../store.ts'
-import { digest, nameIn, nameOut, placeIn, placeOf } from './rows.ts'
+import { digest, keptIn, keptPlace, nameIn, nameOut, placeIn, placeOf } from './rows.ts'
 
 /** About what is sent at once: a text of JavaScript and a message of PostgreSQL have their ends. */
 const mostBytes = 32 * 1024 * 1024
@@ -44,8 +44,8 @@ interface End {
 export function planOf(changes: readonly Change[]): Plan {
   const plan = new Planner()
   for (const change of changes) {
-    // Whether a call is settled may depend on what the group does before: it is asked for in a group of its own.
-    if (plan.taken > 0 && change.guards.some(({ kind }) => kind === 'unsettled')) break
+    // Whether a call is settled, or what is kept, may depend on what the group does before: that is asked for first in a group.
+    if (plan.taken > 0 && change.guards.some(({ kind }) => kind === 'unsettled' || kind === 'kept')) break
     plan.add(change)
     if (plan.full) break
   }
@@ -65,6 +65,7 @@ class Planner implements Plan {
   readonly #facts: Row[] = []
   readonly #placings: Row[] = []
   readonly #uses: Row[] = []
+  readonly #keeps: Row[] = []
   readonly #placesTaken = new Set<string>()
   readonly #inserted = new Map<string, Inserted>()
   readonly #newWaits = new Map<string, Needs>()
@@ -118,6 +119,10 @@ class Planner implements Plan {
       this.#files.push({ ...names, needs, place: digest(a.tenant, a.id), data: Buffer.from(a.data).toString('base64') })
     }
     for (const u of change.uses ?? []) this.#uses.push({ needs, place: digest(u.tenant, u.id), call: nameIn(u.call) })
+    for (const each of change.keep ?? []) {
+      this.#bytes += each.value?.length ?? 0
+      this.#keeps.push({ ...keptIn(each), n: ++this.#n, needs, value: each.value })
+    }
     if (this.#bytes > mostBytes) this.full = true
     for (const e of change.events) {
       const { tenant, session, call, type, at } = e
@@ -129,7 +134,7 @@ class Planner implements Plan {
   get values(): readonly (string | null)[] {
     const [guards, calls, moves, steps] = [this.#guards, this.#calls, this.#moves, this.#steps]
     const [waits, answers, files, facts] = [this.#waits, this.#answers, this.#files, this.#facts]
-    const all = [guards, calls, moves, steps, waits, answers, files, facts, this.#placings, this.#uses]
+    const all = [guards, calls, moves, steps, waits, answers, files, facts, this.#placings, this.#uses, this.#keeps]
     return all.map((rows) => (rows.length === 0 ? null : JSON.stringify(rows)))
   }
 
@@ -173,6 +178,8 @@ class Planner implements Plan {
       case 'open':
         if (this.#answered.has(guard.wait)) return false
         return this.#newWaits.get(guard.wait) ?? this.#ask(guard, nameIn(guard.wait), 0)
+      case 'kept':
+        return this.#ask(guard, keptPlace(guard), guard.revision)
       case 'room':
         return []
     }

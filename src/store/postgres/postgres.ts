@@ -13,9 +13,25 @@ import { besides, Thread } from '../thread.ts'
 import { Keeper } from './keep.ts'
 import { Listener } from './listener.ts'
 import { claimable, lineIsFree } from './claimable.ts'
+import { opened } from './opened.ts'
 import { type Plan, planOf } from './plan.ts'
-import { attachmentOf, callOf, digest, eventOf, holdOf, nameIn, nameOut, placeOf, takeIn, stepOf, waitOf } from './rows.ts'
-import { counts, migrate } from './schema.ts'
+import {
+  attachmentOf,
+  callOf,
+  digest,
+  eventOf,
+  holdOf,
+  keptOf,
+  keptPage,
+  keptPlace,
+  nameIn,
+  nameOut,
+  placeOf,
+  takeIn,
+  stepOf,
+  waitOf,
+} from './rows.ts'
+import { counts } from './schema.ts'
 import type { BeatQuestion } from './thread.ts'
 import { Together } from './together.ts'
 import { clearly } from './trouble.ts'
@@ -80,7 +96,7 @@ export async function postgresStore({
   const sendNow = async (plan: Plan): Promise<Written[]> => {
     const { rows: done } = await writers.query({
       name: 'write',
-      text: 'SELECT * FROM write_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+      text: 'SELECT * FROM write_group_3($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
       values: [...plan.values, channel, self],
     })
     const { bad, raised, lacking } = done[0] as { bad: number[]; raised: number; lacking: Record<number, string> }
@@ -184,6 +200,8 @@ export async function postgresStore({
             limit,
           ])
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
+    kept: (name) => one(keptOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [keptPlace(name)]),
+    keptOf: (query) => all(keptOf, ...keptPage(query)),
     full: (takes) =>
       all(
         ({ full }: { full: boolean }) => full,
@@ -291,29 +309,6 @@ function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
   // A pool hides what must not be printed from whoever copies its options.
   const { password, ssl } = connection.options
   return { ...connection.options, ...(password === undefined ? {} : { password }), ...(ssl === undefined ? {} : { ssl }) }
-}
-
-/** Connects once, to make the tables and to say clearly what is wrong if that fails. */
-async function opened(settings: pg.ClientConfig, schema: string): Promise<void> {
-  const client = new pg.Client(settings)
-  client.on('error', () => {}) // told by the query that meets it
-  try {
-    await client.connect()
-    await migrate(client, schema)
-  } catch (cause) {
-    if (cause instanceof PawlError) throw cause
-    const { code, message } = cause as Error & { code?: string }
-    const where = `PostgreSQL at ${client.host}:${client.port}`
-    if (code === '28P01' || code === '28000')
-      throw new PawlError('store_unavailable', `${where} refused the user or the password.`, { cause })
-    if (code === '3D000')
-      throw new PawlError('store_unavailable', `${where} has no database '${client.database}': create it first.`, { cause })
-    if (code === '42501')
-      throw new PawlError('store_unavailable', `The user may not make schema '${schema}' or its tables: ${message}.`, { cause })
-    throw new PawlError('store_unavailable', `${where} cannot be reached: ${message || code}.`, { cause })
-  } finally {
-    await client.end().catch(() => {})
-  }
 }
 
 /** Hex, as PostgreSQL reads bytes from a text. */

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import type { EventRecord } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
-import type { AttachmentRecord, Hold, Take, TakenPlace } from '../store.ts'
+import type { AttachmentRecord, Hold, Kept, KeptName, KeptQuery, Take, TakenPlace } from '../store.ts'
 
 /** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
 export function nameIn<T extends string | null>(name: T): T {
@@ -78,4 +78,29 @@ export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { pla
 export function eventOf({ scope: _scope, ...row }: Omit<EventRecord, 'body'> & { scope: Buffer; body: string }): EventRecord {
   const { tenant, session, call } = row
   return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) }
+}
+
+export const keptPlace = ({ of, tenant, session, key }: KeptName): string => digest(of, tenant, session, key)
+
+/** What is to be kept, as the function of schema.ts reads it. */
+export const keptIn = (name: KeptName): Record<string, unknown> => ({
+  name: keptPlace(name),
+  whose: digest(name.tenant),
+  scope: digest(name.tenant, name.session),
+  of: nameIn(name.of),
+  tenant: nameIn(name.tenant),
+  session: nameIn(name.session),
+  key: nameIn(name.key),
+})
+
+export function keptOf({ place: _place, whose: _whose, scope: _scope, ...row }: Kept & Record<'place' | 'whose' | 'scope', Buffer>): Kept {
+  return { ...row, of: nameOut(row.of), tenant: nameOut(row.tenant), session: nameOut(row.session), key: nameOut(row.key) }
+}
+
+export function keptPage({ of, tenant, session, after, limit }: KeptQuery): [text: string, values: unknown[]] {
+  const page = (by: string): string => `SELECT * FROM kept WHERE "of" = $1 AND key > $2 ${by} ORDER BY key LIMIT $3`
+  const asked = [nameIn(of), nameIn(after), limit]
+  if (tenant === undefined) return [page(''), asked]
+  if (session === undefined) return [page(`AND whose = decode($4, 'hex')`), [...asked, digest(tenant)]]
+  return [page(`AND scope = decode($4, 'hex')`), [...asked, digest(tenant, session)]]
 }

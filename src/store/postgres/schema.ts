@@ -54,8 +54,8 @@ const tables = `
  * rows, and has judged what the changes of one group mean to each other.
  */
 const writeGroup = `
-  CREATE FUNCTION write_group_2(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
-    placings json, newuses json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
+  CREATE FUNCTION write_group_3(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
+    placings json, newuses json, keeps json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
     -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
   DECLARE last bigint; told_now bigint := 0; op record; lacks text; turn bigint;
@@ -72,6 +72,7 @@ const writeGroup = `
           WHEN 'holds' THEN (SELECT fence = f AND state <> 'settled' FROM calls WHERE uid = k) IS TRUE
           WHEN 'unsettled' THEN (SELECT state <> 'settled' FROM calls WHERE uid = k) IS TRUE
           WHEN 'held' THEN (SELECT fence = f FROM calls WHERE uid = k) IS TRUE
+          WHEN 'kept' THEN coalesce((SELECT revision FROM kept WHERE place = decode(k, 'hex')), 0) = f
           ELSE (SELECT resolution IS NULL FROM waits WHERE waits.id = k) IS TRUE END;
     END IF;
     lacking := '{}';
@@ -153,6 +154,19 @@ const writeGroup = `
       INSERT INTO uses SELECT decode(place, 'hex'), call FROM json_to_recordset(newuses) AS u(needs integer[], place text, call text)
         WHERE NOT needs && bad ON CONFLICT DO NOTHING;
     END IF;
+    IF keeps IS NOT NULL THEN
+      -- One after the other: of several about one name each sees what the one before left.
+      FOR op IN SELECT *, decode(name, 'hex') AS at FROM json_to_recordset(keeps) AS k(n integer, needs integer[], name text, whose text, scope text,
+        "of" text, tenant text, session text, key text, value text) WHERE NOT needs && bad ORDER BY n
+      LOOP
+        IF op.value IS NULL THEN
+          DELETE FROM kept WHERE place = op.at;
+        ELSE
+          INSERT INTO kept VALUES (op.at, decode(op.whose, 'hex'), decode(op.scope, 'hex'), op."of", op.tenant, op.session, op.key, 1, op.value)
+            ON CONFLICT (place) DO UPDATE SET revision = kept.revision + 1, value = excluded.value;
+        END IF;
+      END LOOP;
+    END IF;
     IF facts IS NOT NULL THEN
       INSERT INTO events SELECT last + row_number() OVER (ORDER BY n), s, max(before) OVER (PARTITION BY s) + nth,
           tenant, session, call, type, at, body
@@ -217,12 +231,23 @@ const second = `
   INSERT INTO erasures VALUES ('', 0, 0, 0);
 `
 
+const third = `
+  -- whose and scope are digests: of the tenant, and of the tenant with the session.
+  CREATE TABLE kept (
+    place bytea PRIMARY KEY, whose bytea NOT NULL, scope bytea NOT NULL, "of" text COLLATE "C" NOT NULL, tenant text NOT NULL,
+    session text NOT NULL, key text COLLATE "C" NOT NULL, revision bigint NOT NULL, value text NOT NULL
+  );
+  CREATE INDEX kept_all ON kept ("of", key);
+  CREATE INDEX kept_tenant ON kept ("of", whose, key);
+  CREATE INDEX kept_session ON kept ("of", scope, key);
+`
+
 /**
  * One entry per schema version; a database at version n runs those from n on. Columns are only added, at the end and with defaults, and
  * the function of each version has a name of its own: processes of the version before go on while a fleet is replaced. The function of
  * the first version is made nowhere any more.
  */
-const migrations: readonly string[] = ['', second + writeGroup + eraseFunction]
+const migrations: readonly string[] = ['', second, third + writeGroup + eraseFunction]
 
 /** Makes the schema, or brings it up to date: all or nothing. Two processes may try at once: the second waits, and finds the work done. */
 export async function migrate(client: ClientBase, schema: string): Promise<void> {

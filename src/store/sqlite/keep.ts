@@ -5,6 +5,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { frame } from '../../kernel/id.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
 import { EventEraser, scopeOf } from './feed.ts'
+import { KeptEraser } from './kept.ts'
 import { callOf } from './rows.ts'
 
 /** How much of a file is looked through for damage; a look at a larger one would hold the program up. */
@@ -39,6 +40,7 @@ export class Keeper {
   readonly #unsettled: StatementSync
   readonly #usedBy: StatementSync
   readonly #events: EventEraser
+  readonly #kept: KeptEraser
 
   constructor(db: DatabaseSync, file: string) {
     this.#db = db
@@ -75,6 +77,7 @@ export class Keeper {
     }
     this.#usedBy = db.prepare(`SELECT DISTINCT tenant, id FROM uses WHERE call IN ${listed}`)
     this.#events = new EventEraser(db)
+    this.#kept = new KeptEraser(db)
     this.#unsettled = db.prepare(
       `SELECT uid, tenant, session, batch, id, occurrence, tool, state, createdAt, startedAt, wait, deaths, owner,
          owner IN (SELECT id FROM workers WHERE issued <= ?5 AND until > ?5) AS alive FROM calls WHERE uid IN (
@@ -114,6 +117,7 @@ export class Keeper {
       const sessions = new Map(found.map(({ tenant, session }) => [frame(tenant, session), { tenant, session }]))
       for (const session of sessions.values()) events += this.#eraseEvents(session, uids, count, anew)
     }
+    if (of && anew && next === null) this.#kept.erase(of)
     if (of && of.session === undefined && anew && next === null) attachments += Number(this.#forget.leftovers.run(of.tenant).changes)
     return { calls: found.length, events, attachments, next }
   }

@@ -5,6 +5,7 @@ import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import { fold } from '../fold.ts'
 import type { Change, Committed, Guard } from '../store.ts'
 import { EventWriter } from './feed.ts'
+import { KeptWriter } from './kept.ts'
 import type { Places } from './places.ts'
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition
@@ -32,6 +33,7 @@ export class GroupWriter {
   readonly #putAttachment: StatementSync
   readonly #putUse: StatementSync
   readonly #events: EventWriter
+  readonly #kept: KeptWriter
   readonly #places: Places
 
   constructor(db: DatabaseSync, places: Places) {
@@ -62,6 +64,7 @@ export class GroupWriter {
     this.#putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
     this.#putUse = db.prepare('INSERT OR IGNORE INTO uses (tenant, id, call) VALUES (?, ?, ?)')
     this.#events = new EventWriter(db)
+    this.#kept = new KeptWriter(db)
   }
 
   write(changes: readonly Change[]): Committed[] {
@@ -109,6 +112,7 @@ export class GroupWriter {
     }
     for (const a of change.attachments ?? []) this.#putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
     for (const { tenant, id, call } of change.uses ?? []) this.#putUse.run(tenant, id, call)
+    for (const each of change.keep ?? []) this.#kept.put(each)
     for (const event of change.events) this.#events.add(event)
     return { ok: true }
   }
@@ -161,6 +165,8 @@ export class GroupWriter {
         return this.#held.get(guard.call, guard.fence) !== undefined
       case 'open':
         return this.#open.get(guard.wait) !== undefined
+      case 'kept':
+        return this.#kept.revision(guard) === guard.revision
       case 'room':
         return true
     }

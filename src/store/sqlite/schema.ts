@@ -149,6 +149,20 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   INSERT INTO erasures VALUES ('', 0, 0, 0);
   `,
+  `
+  CREATE TABLE kept (
+    "of"     TEXT NOT NULL,
+    tenant   TEXT NOT NULL,
+    session  TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    value    TEXT NOT NULL,
+    PRIMARY KEY ("of", tenant, session, key)
+  ) WITHOUT ROWID;
+  -- A page is read in the order of keys, for a tenant or for all.
+  CREATE INDEX kept_tenant ON kept ("of", tenant, key);
+  CREATE INDEX kept_all ON kept ("of", key);
+  `,
 ]
 
 export function migrate(db: DatabaseSync, file: string): void {

@@ -29,6 +29,7 @@ import type { AttachmentRecord, Store } from '../store.ts'
 import { EventReader } from './feed.ts'
 import { type Lock, surelyDead, takeLock } from './liveness.ts'
 import { Keeper } from './keep.ts'
+import { KeptReader } from './kept.ts'
 import { Places } from './places.ts'
 import { busyTimeoutMs } from './protocol.ts'
 import { callOf } from './rows.ts'
@@ -71,6 +72,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   const db = openDatabase(file, commit)
   const places = new Places(db, () => clock.monotonic())
   const events = new EventReader(db)
+  const kept = new KeptReader(db)
   const keeper = new Keeper(db, file)
   // A clock that is moved by hand knows nothing of what happens in a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
@@ -168,6 +170,8 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     dueWaits: (now, limit) => q.dueWaits.all(now, limit) as unknown as WaitRecord[],
     nextDeadline: () => (q.nextDeadline.get() as { deadline: number } | undefined)?.deadline,
     attachment: (tenant, id) => q.attachment.get(tenant, id) as unknown as AttachmentRecord | undefined,
+    kept: (name) => kept.one(name),
+    keptOf: (query) => kept.list(query),
     events: (query) => events.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),

@@ -24,6 +24,7 @@ export interface StoreCase {
     | 'hint'
     | 'list'
     | 'place'
+    | 'kept'
     | 'retention'
     | 'migrate'
   /** What must hold. */

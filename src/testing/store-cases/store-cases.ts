@@ -10,6 +10,7 @@ import { claimCases } from './claim.ts'
 import { commitCases } from './commit.ts'
 import { feedCases } from './feed.ts'
 import { fenceCases } from './fence.ts'
+import { keptCases } from './kept.ts'
 import { leaseCases } from './lease.ts'
 import { migrateCases } from './migrate.ts'
 import { timerCases } from './timer.ts'
@@ -34,6 +35,7 @@ export const storeCases: readonly StoreCase[] = [
   ...hintCases,
   ...listCases,
   ...placeCases,
+  ...keptCases,
   ...retentionCases,
   ...migrateCases,
 ]

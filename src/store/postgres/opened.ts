@@ -1,0 +1,28 @@
+// The first connection to a database: makes the tables, or says clearly what is wrong.
+
+import pg from 'pg'
+import { PawlError } from '../../kernel/errors.ts'
+import { migrate } from './schema.ts'
+
+/** Connects once, to make the tables and to say clearly what is wrong if that fails. */
+export async function opened(settings: pg.ClientConfig, schema: string): Promise<void> {
+  const client = new pg.Client(settings)
+  client.on('error', () => {}) // told by the query that meets it
+  try {
+    await client.connect()
+    await migrate(client, schema)
+  } catch (cause) {
+    if (cause instanceof PawlError) throw cause
+    const { code, message } = cause as Error & { code?: string }
+    const where = `PostgreSQL at ${client.host}:${client.port}`
+    if (code === '28P01' || code === '28000')
+      throw new PawlError('store_unavailable', `${where} refused the user or the password.`, { cause })
+    if (code === '3D000')
+      throw new PawlError('store_unavailable', `${where} has no database '${client.database}': create it first.`, { cause })
+    if (code === '42501')
+      throw new PawlError('store_unavailable', `The user may not make schema '${schema}' or its tables: ${message}.`, { cause })
+    throw new PawlError('store_unavailable', `${where} cannot be reached: ${message || code}.`, { cause })
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

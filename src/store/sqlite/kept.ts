@@ -1,0 +1,72 @@
+// What is kept by name in a SQLite file.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Change, Kept, KeptName, KeptQuery, Scope } from '../store.ts'
+
+export class KeptWriter {
+  readonly #revision: StatementSync
+  readonly #put: StatementSync
+  readonly #remove: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#revision = db.prepare('SELECT revision FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
+    this.#put = db.prepare(
+      `INSERT INTO kept ("of", tenant, session, key, revision, value) VALUES (?, ?, ?, ?, 1, ?)
+       ON CONFLICT ("of", tenant, session, key) DO UPDATE SET revision = revision + 1, value = excluded.value`,
+    )
+    this.#remove = db.prepare('DELETE FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
+  }
+
+  revision({ of, tenant, session, key }: KeptName): number {
+    return (this.#revision.get(of, tenant, session, key) as { revision: number } | undefined)?.revision ?? 0
+  }
+
+  put({ of, tenant, session, key, value }: NonNullable<Change['keep']>[number]): void {
+    if (value === null) this.#remove.run(of, tenant, session, key)
+    else this.#put.run(of, tenant, session, key, value)
+  }
+}
+
+export class KeptReader {
+  readonly #one: StatementSync
+  readonly #all: StatementSync
+  readonly #ofTenant: StatementSync
+  readonly #ofSession: StatementSync
+
+  constructor(db: DatabaseSync) {
+    const page = (by: string): StatementSync => db.prepare(`SELECT * FROM kept WHERE "of" = ?1 AND key > ?2 ${by} ORDER BY key LIMIT ?3`)
+    this.#one = db.prepare('SELECT * FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
+    this.#all = page('')
+    this.#ofTenant = page('AND tenant = ?4')
+    this.#ofSession = page('AND tenant = ?4 AND session = ?5')
+  }
+
+  one({ of, tenant, session, key }: KeptName): Kept | undefined {
+    return this.#one.get(of, tenant, session, key) as unknown as Kept | undefined
+  }
+
+  list({ of, tenant, session, after, limit }: KeptQuery): Kept[] {
+    const rows =
+      tenant === undefined
+        ? this.#all.all(of, after, limit)
+        : session === undefined
+          ? this.#ofTenant.all(of, after, limit, tenant)
+          : this.#ofSession.all(of, after, limit, tenant, session)
+    return rows as unknown as Kept[]
+  }
+}
+
+export class KeptEraser {
+  readonly #ofTenant: StatementSync
+  readonly #ofSession: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#ofTenant = db.prepare('DELETE FROM kept WHERE tenant = ?')
+    this.#ofSession = db.prepare('DELETE FROM kept WHERE tenant = ? AND session = ?')
+  }
+
+  erase({ tenant, session }: Scope): void {
+    if (session === undefined) this.#ofTenant.run(tenant)
+    else this.#ofSession.run(tenant, session)
+  }
+}

@@ -1,0 +1,129 @@
+// TESTING: what is kept by name beside calls: revisions, pages, erasure.
+
+import assert from 'node:assert/strict'
+import { manualClock } from '../clock.ts'
+import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
+import type { StoreCase } from './case.ts'
+import * as r from './records.ts'
+
+const name = (key: string, over: Partial<KeptName> = {}): KeptName => ({ of: 'things', tenant: 't', session: 's', key, ...over })
+const keeping = (...values: readonly (KeptName & { value: string | null })[]): Change => r.change({ keep: values })
+const at = (kept: KeptName, revision: number): Guard => ({ kind: 'kept', ...kept, revision })
+const keysOf = async (store: Store, query: Partial<Parameters<Store['keptOf']>[0]> = {}): Promise<string[]> =>
+  (await store.keptOf({ of: 'things', after: '', limit: 100, ...query })).map(({ key }) => key)
+
+export const keptCases: readonly StoreCase[] = [
+  {
+    topic: 'kept',
+    name: 'what is kept is found by its whole name, replaced with a higher revision, and gone when it is taken away',
+    async run(open) {
+      const { store } = await open(manualClock())
+      const others = [{ of: 'others' }, { tenant: 'u' }, { session: '' }, { key: 'A' }].map((over) => name('a', over))
+      for (const [n, other] of others.entries()) r.accepted(await store.commit(keeping({ ...other, value: `"other ${n}"` })))
+      assert.equal(await store.kept(name('a')), undefined)
+      r.accepted(await store.commit(keeping({ ...name('a'), value: '"one"' })))
+      assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 1, value: '"one"' })
+      r.accepted(await store.commit(keeping({ ...name('a'), value: '"two \\u0000 é"' })))
+      assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 2, value: '"two \\u0000 é"' })
+      r.accepted(await store.commit(keeping({ ...name('a'), value: null }, { ...name('never'), value: null })))
+      assert.equal(await store.kept(name('a')), undefined)
+      r.accepted(await store.commit(keeping({ ...name('a'), value: '1' }, { ...name('a'), value: '2' })))
+      assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 2, value: '2' })
+      for (const [n, other] of others.entries())
+        assert.deepEqual(r.plain(await store.kept(other)), { ...other, revision: 1, value: `"other ${n}"` })
+    },
+  },
+  {
+    topic: 'kept',
+    name: 'of many who write at once on the same revision one is accepted, in one tick and one after the other',
+    promise: ['POL-2', 'POL-3'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const raise = (from: number): Promise<boolean>[] =>
+        Array.from({ length: 20 }, async (_, n) => {
+          const own = r.change({ guards: [at(name('a'), from)], keep: [{ ...name('a'), value: String(n) }] })
+          const answer = await store.commit(own)
+          if (!answer.ok) assert.deepEqual(answer.refused, at(name('a'), from))
+          return answer.ok
+        })
+      for (const from of [0, 1, 2]) assert.equal((await Promise.all(raise(from))).filter(Boolean).length, 1)
+      assert.equal((await store.kept(name('a')))?.revision, 3)
+      r.refused(await store.commit(r.change({ guards: [at(name('a'), 0)] })), at(name('a'), 0))
+      r.refused(await store.commit(r.change({ guards: [at(name('b'), 1)] })), at(name('b'), 1))
+      r.accepted(await store.commit(r.change({ guards: [at(name('b'), 0), at(name('a'), 3)] })))
+    },
+  },
+  {
+    topic: 'kept',
+    name: 'a refused change keeps and takes away nothing',
+    async run(open) {
+      const { store } = await open(manualClock())
+      r.accepted(await store.commit(keeping({ ...name('a'), value: '1' })))
+      const refused = r.change({
+        guards: [r.open('no such wait')],
+        keep: [
+          { ...name('a'), value: null },
+          { ...name('b'), value: '2' },
+        ],
+      })
+      r.refused(await store.commit(refused), r.open('no such wait'))
+      assert.deepEqual(await keysOf(store), ['a'])
+    },
+  },
+  {
+    topic: 'kept',
+    name: 'pages come in the order of keys, of all, of a tenant, of a session, and of none',
+    promise: ['POL-6'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const placed = [
+        name('e', { tenant: 'u' }),
+        name('c', { session: 'x' }),
+        name('b'),
+        name('d', { session: '' }),
+        name('a'),
+        name('f', { of: 'others' }),
+      ]
+      r.accepted(await store.commit(keeping(...placed.map((each) => ({ ...each, value: '1' })))))
+      assert.deepEqual(await keysOf(store), ['a', 'b', 'c', 'd', 'e'])
+      assert.deepEqual(await keysOf(store, { after: 'b', limit: 2 }), ['c', 'd'])
+      assert.deepEqual(await keysOf(store, { tenant: 't' }), ['a', 'b', 'c', 'd'])
+      assert.deepEqual(await keysOf(store, { tenant: 't', session: 's' }), ['a', 'b'])
+      assert.deepEqual(await keysOf(store, { tenant: 't', session: '' }), ['d'])
+      assert.deepEqual(await keysOf(store, { tenant: 't', session: 's', after: 'a' }), ['b'])
+      assert.deepEqual(await keysOf(store, { tenant: 'nobody' }), [])
+    },
+  },
+  {
+    topic: 'kept',
+    name: 'what is kept goes with its session or tenant when that is erased, and not with old calls',
+    promise: ['DUR-10'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      const placed = [name('a'), name('b', { session: 'x' }), name('c', { session: '' }), name('d', { tenant: 'u' })]
+      r.accepted(await store.commit(keeping(...placed.map((each) => ({ ...each, value: '1' })))))
+      await store.erase({ of: { tenant: 't', session: 's' }, settledBefore: Number.MAX_SAFE_INTEGER, after: '', limit: 10 })
+      assert.deepEqual(await keysOf(store), ['a', 'b', 'c', 'd'])
+      await store.erase({ of: { tenant: 't', session: 's' }, after: '', limit: 10 })
+      assert.deepEqual(await keysOf(store), ['b', 'c', 'd'])
+      await store.erase({ of: { tenant: 't' }, after: '', limit: 10 })
+      assert.deepEqual(await keysOf(store), ['d'])
+    },
+  },
+  {
+    topic: 'kept',
+    name: 'another handle sees what is kept, and of two that write at once one is refused',
+    needs: 'second handle',
+    async run(open) {
+      const { store, again } = await open(manualClock())
+      const other = await again()
+      const put = (by: Store, from: number): ReturnType<Store['commit']> =>
+        by.commit(r.change({ guards: [at(name('a'), from)], keep: [{ ...name('a'), value: '1' }] }))
+      for (let from = 0; from < 20; from++) {
+        const both = await Promise.all([put(store, from), put(other, from)])
+        assert.deepEqual(both.map(({ ok }) => ok).toSorted(), [false, true])
+      }
+      assert.equal((await other.kept(name('a')))?.revision, 20)
+    },
+  },
+]
