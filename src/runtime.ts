@@ -6,8 +6,10 @@ import { type Announce, announcing } from './call/announce.ts'
 import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
+import { type ExplainCall, explainCall, type Explained } from './call/explain.ts'
 import type { Hook } from './call/hook.ts'
 import { judgeAnswer } from './call/judge-answer.ts'
+import { judgeEdit } from './call/judge-edit.ts'
 import type { Limits } from './call/limits.ts'
 import { Queue } from './call/queue.ts'
 import { neverThrowing } from './call/quiet-logger.ts'
@@ -32,6 +34,11 @@ import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
+import type { DecideAnswer } from './people/decide.ts'
+import type { InboxItem, InboxQuery } from './people/inbox.ts'
+import { openPeople } from './people/people.ts'
+import type { RememberedRules } from './people/rules.ts'
+import type { InboxDecision } from './people/word.ts'
 import { Batches } from './session/batch.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
@@ -96,6 +103,14 @@ export interface Runtime {
   readonly tools: RuntimeTools
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** What waits for people, oldest first. */
+  inbox(query?: InboxQuery): Promise<InboxItem[]>
+  /** A person decides about an item of the inbox; the first decision wins. */
+  decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
+  /** Rules that people made when they decided. */
+  readonly rules: RememberedRules
+  /** What the policy says about a call, and why. Runs nothing. */
+  explain(call: ExplainCall): Promise<Explained>
   /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
   trouble(uid: string): Promise<Trouble | undefined>
   /** The facts of all sessions. */
@@ -161,6 +176,19 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
     const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort, sealFor, words })
+    const judging = { toolsOf: (call: CallRecord) => standing.of(call), clock, logger }
+    const judge = judgeAnswer(judging)
+    const deciding = {
+      store,
+      engine: () => engine,
+      clock,
+      ids,
+      seal,
+      mostBytes: sizes.result,
+      judgeEdit: judgeEdit(judging),
+      judgeAnswer: judge,
+    }
+    const people = openPeople({ ...deciding, redact })
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -171,6 +199,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       queue,
       hooks,
       policies,
+      remembered: (of) => people.remembered(of),
       usage,
       sizes,
       poisonAfter,
@@ -186,7 +215,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const drive: Drive = (invocation) => (deliver && invocation.request.tool === announceTool ? deliver(invocation) : pipeline(invocation))
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
-    const judge = judgeAnswer({ toolsOf: (call) => standing.of(call), clock, logger })
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.lease.workers > 1
@@ -209,6 +237,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
+      inbox: (query) => people.inbox(query),
+      decide: (id, decision) => people.decide(id, decision),
+      rules: people.rules,
+      explain: (call) =>
+        explainCall({ toolsOf: (...of) => registry.live(...of), policies, remembered: people.remembered, clock, logger }, call),
       async trouble(uid) {
         const { trouble = null } = (await store.call(uid)) ?? {}
         return trouble === null ? undefined : (JSON.parse(trouble) as Trouble)

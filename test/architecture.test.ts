@@ -17,11 +17,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],
+  people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'engine', 'wait'],
-  session: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait', 'engine', 'feed', 'call'],
-  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'session'],
+  session: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call'],
+  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session'],
   testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime'],
-  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'session', 'runtime'],
+  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session', 'runtime'],
   adapters: ['index', 'tool'],
 }
 

@@ -10,7 +10,7 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: { missing: 'approval, preview, defer, narrate, background' },
+    state: { missing: 'defer, narrate, background' },
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
@@ -230,19 +230,19 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The resolved value is checked against the tool's output schema before it is accepted; a bad body leaves the wait open. Falsy values are values.`,
   },
   'POL-1': {
-    state: { missing: 'remote tools; asking a person' },
+    state: 'built',
     says: `Rules allow | ask | deny by tool, hint class, argument patterns, principal, tenant and session; deny > ask > allow whatever the order. No match: destructive or openWorld ask, even if readOnly; other own tools allow (ask in \`careful\` mode); remote tools without trust ask. A policy that throws denies.`,
   },
   'POL-2': {
-    state: 'not yet',
+    state: 'built',
     says: `An approval is bound to the SHA-256 of canonical JSON (RFC 8785) of tenant, call, tool fingerprint and final arguments; policy is evaluated again before execution and may still deny. Any change asks again. Used once, by compare-and-set; denial never executes, at any moment, in any race.`,
   },
   'POL-3': {
-    state: 'not yet',
+    state: 'built',
     says: `A person can approve, deny with a reason, edit the arguments (validated again, recorded as theirs, told to the model), answer instead, approve always for this session and tool or pattern (listed, revocable). Quorum; expiry (default 15 min; silence is no). Who, when, through which door is recorded.`,
   },
   'POL-4': {
-    state: 'not yet',
+    state: { missing: 'sub-agents (there are none yet)' },
     says: `Approvals survive restarts, arrive for several calls in any order, for nested calls and sub-agents, and on any worker. Siblings that need none are not held back.`,
   },
   'POL-5': {
@@ -250,7 +250,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Connection required: if someone can connect, the call waits (deadline as approvals), the person connects the provider, the call resumes; otherwise the model reads \`{"connection_required": provider}\` and goes on. Tokens are never in arguments, results or the feed. Questions: choice, text, secret, with a default at the deadline.`,
   },
   'POL-6': {
-    state: 'not yet',
+    state: 'built',
     says: `One inbox lists all that waits for people, with what would run, its effect, its arguments and a preview of the change.`,
   },
   'POL-7': {

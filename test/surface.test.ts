@@ -19,6 +19,7 @@ test('the values that pawl exports', () => {
       "fromAnthropic",
       "fromMcp",
       "fromOpenAI",
+      "notice",
       "readOutputTool",
       "result",
       "retry",
@@ -55,11 +56,13 @@ test('the states of a call and their legal moves', () => {
       ],
       "queued": [
         "running",
+        "parked",
         "settled",
       ],
       "received": [
         "queued",
         "running",
+        "parked",
         "settled",
       ],
       "running": [

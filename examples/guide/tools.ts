@@ -55,8 +55,8 @@ const wipe = tool({
 const call = { id: 'call_1', name: 'wipe', input: { item: 'A1' } }
 
 const careful = await createRuntime({ store: 'memory:', tools: [wipe] })
-const [refused] = await careful.session('s').run([call])
-assert.equal(refused?.status === 'failure' && refused.failure.code, 'approval_required')
+const [waiting] = await careful.session('s').run([call], { until: 'waiting' })
+assert.equal(waiting?.status === 'waiting' && waiting.for, 'approval')
 
 const rules = [{ tool: 'wipe', principal: 'user:ada', then: 'allow' }] as const
 const ruled = await createRuntime({ store: 'memory:', tools: [wipe], policy: { rules } })

@@ -35,16 +35,33 @@ export function accept(asking: Asking): Soon<Accepted | ToSettle> {
 /** The long way: hooks may change the arguments, and prepare too; what it changed is validated again. */
 async function askedAbout(asking: Asking, input: Json): Promise<Accepted | ToSettle> {
   const { invocation, tool } = asking
-  const hooked = await beforeHooks(asking, input)
+  const final = await finalOf(asking, input)
+  return 'settle' in final ? final : recorded(invocation, tool, final.validated, final.prepared)
+}
+
+/** A person changed the arguments: whoever had a word about the model's has one about these. */
+export async function acceptAgain(asking: Asking, input: Json, edit: number): Promise<Accepted | ToSettle> {
+  const final = await asking.invocation.atRisk(() => finalOf(asking, input, again(edit)))
+  if ('settle' in final) return final
+  const { wire } = final.validated
+  asking.invocation.asks.amend(wire, { edited: edit, ...(final.prepared.said ? { prepared: true } : {}) })
+  return new FromRecord(wire, final.prepared.payload)
+}
+
+const again = (edit: number): string => `:edit:${edit}`
+
+async function finalOf(asking: Asking, input: Json, again = ''): Promise<{ validated: Validated; prepared: Payload } | ToSettle> {
+  const { invocation } = asking
+  const hooked = await beforeHooks(asking, input, again)
   if ('settle' in hooked) return hooked
   const checked = await validated(asking, hooked.input)
-  if ('settle' in checked) return loopBound(checked, asking)
+  if ('settle' in checked) return again === '' ? loopBound(checked, asking) : checked
   // What was told to stop while hooks were asked prepares nothing.
   if (invocation.stopped) return notStarted(invocation.stopped)
-  const prepared = await prepare(asking, checked.wire)
+  const prepared = await prepare(asking, checked.wire, again)
   if ('settle' in prepared) return prepared
   const final = prepared.input === undefined ? checked : await validated(asking, prepared.input)
-  return 'settle' in final ? final : recorded(invocation, tool, final, prepared)
+  return 'settle' in final ? final : { validated: final, prepared }
 }
 
 function recorded(invocation: Invocation, tool: Tool, { args, wire }: Validated, prepared = notPrepared): Soon<Accepted> {
@@ -119,16 +136,22 @@ function ended(error: unknown, { invocation, host }: Asking): ToSettle {
 const prepareKey = 'prepare'
 const notPrepared = { payload: none, said: false }
 
+interface Payload {
+  readonly payload: string
+  readonly said: boolean
+}
+
 /** Runs once; what it said is on record. */
-async function prepare(asking: Asking, wire: string): Promise<{ input?: Json; payload: string; said: boolean } | ToSettle> {
+async function prepare(asking: Asking, wire: string, again = ''): Promise<({ input?: Json } & Payload) | ToSettle> {
   const { invocation, tool, host } = asking
+  const key = prepareKey + again
   // What is on record holds, also for a tool that no longer prepares.
-  if (!tool.prepare && !invocation.recorded(prepareKey)) return notPrepared
+  if (!tool.prepare && !invocation.recorded(key)) return notPrepared
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   try {
-    const end = await invocation.run({ key: prepareKey, input: null, once: false }, async () => {
+    const end = await invocation.run({ key, input: null, once: false }, async () => {
       // Arguments of its own: what it does to them has to be said to count.
-      const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), { step: prepareKey })) ?? {}
+      const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), { step: key })) ?? {}
       const done = encode('answer' in said ? { answer: said.answer ?? null } : said)
       if (!fits(done, host.sizes.step)) throw stepTooLarge('prepare', 'value', done, host)
       return { done }
@@ -145,8 +168,8 @@ async function prepare(asking: Asking, wire: string): Promise<{ input?: Json; pa
 /** CALL-7: recorded arguments and payload with the live body; a changed version upgrades them, or the call stops. */
 async function recordedOnes(asking: Asking, args: string): Promise<Accepted | ToSettle> {
   const { invocation, tool } = asking
-  const { version, prepared: said } = invocation.terms ?? {}
-  const prepared = said ? await prepare(asking, args) : { payload: none }
+  const { version, prepared: said, edited } = invocation.terms ?? {}
+  const prepared = said ? await prepare(asking, args, edited === undefined ? '' : again(edited)) : { payload: none }
   if ('settle' in prepared) return prepared
   // A call whose answer has come runs no body: what its arguments would mean now is nothing to it.
   if (version === tool.version || invocation.landed) return new FromRecord(args, prepared.payload)

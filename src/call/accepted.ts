@@ -4,6 +4,8 @@ import { decode, type Json } from '../kernel/value.ts'
 
 export interface Accepted {
   readonly args: Json
+  /** Their recorded form. */
+  readonly text: string
   readonly prepared: Json
   /** The same from the record: whoever is given it may do to it whatever they like. */
   anew(): Accepted
@@ -24,6 +26,10 @@ export class FromRecord implements Accepted {
     this.#prepared = prepared
     this.args = value ?? decode(args)
     this.prepared = prepared === none ? null : decode(prepared)
+  }
+
+  get text(): string {
+    return this.#args
   }
 
   anew(): Accepted {

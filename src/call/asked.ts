@@ -115,7 +115,7 @@ function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort
       else giveUp(false)
     }
     alarms.push(clock.timer(ms, () => stop(name)))
-    const lateAt = tooLateAt(invocation.request.createdAt, invocation.options, tool.clocks)
+    const lateAt = tooLateAt(invocation, tool.clocks)
     // What had stopped the call before has been dealt with: who is asked about its end, or what became of it, is still heard.
     if (lateAt !== undefined && lateAt > clock.now()) alarms.push(clock.timer(lateAt - clock.now(), () => stop('total')))
     const before = invocation.stopped

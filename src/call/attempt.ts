@@ -48,15 +48,13 @@ class Attempt implements Pace {
   #onStop: ((why: Why) => void) | null = null
 
   constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost) {
-    const { options, request } = invocation
     this.#invocation = invocation
     this.#tool = tool
     this.#accepted = accepted
     this.#slot = slot
     this.#began = host.usage.counts ? host.clock.now() : null
     this.#host = host
-    const { createdAt } = request
-    this.#watch = new Watch(host, { options, createdAt, clocks: tool.clocks }, (name) => this.#stop(name))
+    this.#watch = new Watch(host, invocation, tool.clocks, (name) => this.#stop(name))
     this.#unwatch = invocation.onStop((why) => {
       if ('over' in why) this.#context?.abort(why.over)
       this.#stop(why)
@@ -139,6 +137,10 @@ class Attempt implements Pace {
       await places.awaitRoom(this.#slot.places, error, this.#context?.signal as AbortSignal)
       return false
     }
+  }
+
+  deciding(begin: boolean): void {
+    this.#watch.deciding(begin)
   }
 
   abort(aborted: Failure): void {

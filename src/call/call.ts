@@ -1,17 +1,19 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven, Invocation, Stop } from '../engine/engine.ts'
+import type { Drive, Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { accept } from './accept.ts'
+import { noteOfEdit } from './approve.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
 import { enterAgain, enterQueue } from './enter.ts'
+import { asksWhenUnknown, foundOut, orAsked } from './find-out.ts'
 import { finish } from './finish.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
-import { permit } from './permit.ts'
+import { permit, withinBudget } from './permit.ts'
 import { afterInterruption, poisoned } from './recover.ts'
 import { resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
@@ -25,42 +27,54 @@ export const callPipeline =
 /** The store was away: how this execution went nobody knows, and the call is taken up again. */
 const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
 
+/** With what people did to the call, for the model. */
+const noted = (given: ToSettle, note: string | undefined): ToSettle => (note === undefined ? given : { settle: { ...given.settle, note } })
+
 async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
-  const { request, options } = invocation
+  const { request } = invocation
   let slot: Slot | null = null
   let end: Driven | null = null
   try {
     // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
     if (invocation.stopped && !invocation.interrupted && !invocation.landed) return (end = notStarted(invocation.stopped))
     const resolving = resolveTool(invocation, host) // tool_unavailable
-    const found = resolving instanceof Promise ? await resolving : resolving
-    if ('settle' in found) return (end = found)
-    const { tool } = found
+    const resolved = resolving instanceof Promise ? await resolving : resolving
+    if ('settle' in resolved) return (end = resolved)
+    const { tool } = resolved
     const asking = { invocation, tool, host }
     const poison = poisoned(asking) // too many workers died over it
-    if (poison) return (end = poison)
+    if (poison && !asksWhenUnknown(asking, poison)) return (end = poison)
     const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
     const accepted = accepting instanceof Promise ? await accepting : accepting
     if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
-    if (invocation.landed) return (end = await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }))
-    const deciding = afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
+    if (invocation.landed)
+      return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(invocation, accepted)))
+    const deciding = poison ?? afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
     const decided = deciding instanceof Promise ? await deciding : deciding
-    if (decided) return (end = decided)
-    // Policy; approvals will wait here (POL-2). What was told to stop asks for nothing.
-    const permitting = invocation.stopped ? null : permit(asking, accepted.args)
-    const refused = permitting instanceof Promise ? await permitting : permitting
-    if (refused) return (end = refused)
-    const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
+    const finding = decided ? orAsked(asking, accepted, decided) : invocation.claimed ? foundOut(asking, accepted) : null
+    const found = finding instanceof Promise ? await finding : finding
+    if (found && 'park' in found) return found
+    if (found) return (end = found)
+    // Policy, and people where it asks them (POL-2): what waits for them leaves the line. What was told to stop asks for nothing.
+    const permitting = invocation.stopped ? { go: accepted } : permit(asking, accepted)
+    const permitted = permitting instanceof Promise ? await permitting : permitting
+    if ('park' in permitted) return permitted
+    if ('settle' in permitted) return (end = permitted)
+    const { go, note } = permitted
+    const counting = invocation.stopped ? null : withinBudget(asking)
+    const overBudget = counting instanceof Promise ? await counting : counting
+    if (overBudget) return (end = overBudget)
+    const lateAt = (): number => tooLateAt(invocation, tool.clocks) ?? Infinity
     // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
     let givenUp = false
     let still = invocation.interrupted !== null
     // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
-    for (let fresh = accepted; ; fresh = accepted.anew()) {
+    for (let fresh = go; ; fresh = go.anew()) {
       const delay = invocation.delayed() // what is left of a retry's delay after a recovery
       if (delay) await delay
       const { stopped } = invocation
       if (stopped) return (end = notStarted(stopped, still))
-      if (lateAt !== Infinity && host.clock.now() >= lateAt) return (end = notStarted('total', still))
+      if (host.clock.now() >= lateAt()) return (end = notStarted('total', still))
       const entering = enterQueue(asking, fresh.args) // turn in the batch, keys, limits
       const entered = entering instanceof Promise ? await entering : entering
       if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
@@ -82,9 +96,12 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       still = givenUp
       if ('settle' in verdict) {
         const last = verdict.settle === given.settle ? given : verdict
-        return (end = await finish(asking, accepted, still ? stillRunning(last) : last)) // after hooks, check output
+        const settling = orAsked(asking, go, last) // what nobody knows, a person may find out
+        const ending = settling instanceof Promise ? await settling : settling
+        if ('park' in ending) return ending
+        return (end = noted(await finish(asking, go, still ? stillRunning(ending) : ending), note)) // after hooks, check output
       }
-      if (host.clock.now() + verdict.again >= lateAt) return (end = notStarted('total', still))
+      if (host.clock.now() + verdict.again >= lateAt()) return (end = notStarted('total', still))
       slot.done()
       await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
     }

@@ -7,9 +7,8 @@ function watching(timeout: { attempt: number; idle?: number; total?: number }) {
   const clock = manualClock()
   const ended: string[] = []
   const began = clock.now()
-  const watch = new Watch({ clock, alarms: new Alarms(clock) }, { options: { timeout }, createdAt: began, clocks: {} }, (name) =>
-    ended.push(`${name} ${clock.now() - began}`),
-  )
+  const timed = { request: { createdAt: began }, options: { timeout }, claimed: false, asks: { decidingMs: 0 } }
+  const watch = new Watch({ clock, alarms: new Alarms(clock) }, timed, {}, (name) => ended.push(`${name} ${clock.now() - began}`))
   return { clock, watch, ended }
 }
 
@@ -70,4 +69,19 @@ test('TIME-1: a watch that was stopped says nothing more and leaves no timer', a
   watch.progress()
   await clock.advance(10_000)
   expect([ended, clock.pending]).toEqual([[], 0])
+})
+
+test('TIME-2: the total time stands still while people decide, an instant that was asked for does not', async () => {
+  const { clock, watch, ended } = watching({ attempt: 10_000, total: 1_000 })
+  await clock.advance(600)
+  watch.pause()
+  watch.deciding(true)
+  await clock.advance(5_000)
+  watch.look()
+  watch.deciding(false)
+  watch.resume()
+  await clock.advance(399)
+  expect(ended).toEqual([])
+  await clock.advance(1)
+  expect(ended).toEqual(['total 6000'])
 })

@@ -19,11 +19,20 @@ export function clockMs(name: ClockName, options: CallOptions, clocks: Clocks): 
   return own === undefined ? (name === 'attempt' ? defaultAttempt : undefined) : milliseconds(own, name)
 }
 
-/** The instant after which the call is too late, if there is one. */
-export function tooLateAt(createdAt: number, options: CallOptions, clocks: Clocks): number | undefined {
+/** What of a call its deadlines depend on. */
+export interface Timed {
+  readonly request: { readonly createdAt: number }
+  readonly options: CallOptions
+  readonly claimed: boolean
+  readonly asks: { readonly decidingMs: number }
+}
+
+/** The instant from which on it is too late. The total time does not count while people decide (TIME-2); an instant that was asked for is one. */
+export function tooLateAt({ request, options, claimed, asks }: Timed, clocks: Clocks): number | undefined {
   const total = clockMs('total', options, clocks)
   if (total === undefined) return options.deadline
-  return Math.min(createdAt + total, options.deadline ?? Infinity)
+  const from = request.createdAt + (claimed ? asks.decidingMs : 0)
+  return Math.min(from + total, options.deadline ?? Infinity)
 }
 
 export class Watch implements Alarm {
@@ -33,6 +42,9 @@ export class Watch implements Alarm {
   readonly #idleMs: number | undefined
   #attemptLeft: number
   #lateAt: number | undefined
+  readonly #deadline: number
+  /** Since when people are being asked. */
+  #deciding: number | null = null
   due = 0
   #idleTimer: (() => void) | undefined
   #lateTimer: (() => void) | undefined
@@ -40,23 +52,36 @@ export class Watch implements Alarm {
   #waits = 0
   #stopped = false
 
-  constructor(
-    { clock, alarms }: { clock: Clock; alarms: Alarms },
-    of: { options: CallOptions; createdAt: number; clocks: Clocks },
-    expired: (name: ClockName) => void,
-  ) {
-    const { options, createdAt, clocks } = of
+  constructor({ clock, alarms }: { clock: Clock; alarms: Alarms }, of: Timed, clocks: Clocks, expired: (name: ClockName) => void) {
+    const { options } = of
     this.#clock = clock
     this.#alarms = alarms
     this.#expired = expired
     this.#attemptLeft = clockMs('attempt', options, clocks) as number
     this.#idleMs = clockMs('idle', options, clocks)
-    this.#lateAt = tooLateAt(createdAt, options, clocks)
+    this.#deadline = options.deadline ?? Infinity
+    this.#lateAt = tooLateAt(of, clocks)
     this.#run()
-    if (this.#lateAt !== undefined) this.#lateTimer = clock.timer(this.#lateAt - clock.now(), () => this.#expire('total'))
+    this.#watchLate()
   }
 
-  /** The body waits: its own clocks stand still. A total deadline is an instant and does not. */
+  /** People are asked: the total time stands still as well, but not an instant that was asked for. */
+  deciding(begin: boolean): void {
+    if (this.#lateAt === undefined || this.#stopped) return
+    if (begin) this.#deciding ??= this.#clock.now()
+    else if (this.#deciding !== null) {
+      this.#lateAt = Math.min(this.#lateAt + this.#clock.now() - this.#deciding, this.#deadline)
+      this.#deciding = null
+    }
+    this.#lateTimer?.()
+    if (this.#deciding === null || this.#lateAt === this.#deadline) this.#watchLate()
+  }
+
+  #watchLate(): void {
+    if (this.#lateAt !== undefined) this.#lateTimer = this.#clock.timer(this.#lateAt - this.#clock.now(), () => this.#expire('total'))
+  }
+
+  /** The body waits: its own clocks stand still. */
   pause(): void {
     if (this.#waits++ > 0 || this.#stopped) return
     this.#halt()
@@ -70,7 +95,7 @@ export class Watch implements Alarm {
 
   /** A process that was stopped comes back with its deadline passed and its timer still to ring: asked before anything is started. */
   look(): void {
-    if (this.#lateAt !== undefined && this.#clock.now() >= this.#lateAt) this.#expire('total')
+    if (this.#lateAt !== undefined && this.#deciding === null && this.#clock.now() >= this.#lateAt) this.#expire('total')
   }
 
   /** Something moved: the idle clock starts over. */

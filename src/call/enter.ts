@@ -93,7 +93,7 @@ class Waiting implements Entry {
   }
 
   onStop(stop: () => void): () => void {
-    const { options, request } = this.invocation
+    const { options } = this.invocation
     const { clocks } = this.tool
     this.#until ??= this.#clock.now() + (clockMs('queue', options, clocks) ?? Infinity)
     const callOff = [this.invocation.onStop(stop)]
@@ -107,7 +107,7 @@ class Waiting implements Entry {
       )
     }
     clock('queue', this.#until)
-    clock('total', tooLateAt(request.createdAt, options, clocks))
+    clock('total', tooLateAt(this.invocation, clocks))
     return () => {
       for (const each of callOff) each()
     }

@@ -9,6 +9,8 @@ export interface Pace {
   pause(): void
   resume(): Promise<void>
   progress(): void
+  /** People begin to decide, or have decided: the total time does not count meanwhile (TIME-2). */
+  deciding(begin: boolean): void
   /** Throws if its time is over, whether or not a timer has said so. */
   look(): void
   /** A hook ended the turn in a call under it. */

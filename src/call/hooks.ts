@@ -23,15 +23,16 @@ const factsOf = ({ invocation, tool }: Asking, input: Json): HookFacts => {
   return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId, tool: tool.name, input }
 }
 
-const key = 'hooks:before'
+const firstKey = 'hooks:before'
 
 /** Whether before hooks have a word, or had one. */
 export const hasBefore = ({ invocation, host }: Asking): boolean =>
-  host.hooks.some((hook) => hook.before) || invocation.recorded(key) !== null
+  host.hooks.some((hook) => hook.before) || invocation.recorded(firstKey) !== null
 
-/** The arguments to go on with, or how the call ends. Without hooks it costs nothing. */
-export async function beforeHooks(asking: Asking, input: Json): Promise<{ input: Json } | ToSettle> {
+/** The arguments to go on with, or how the call ends. Without hooks it costs nothing. `again`: of arguments that a person changed. */
+export async function beforeHooks(asking: Asking, input: Json, again = ''): Promise<{ input: Json } | ToSettle> {
   const { invocation, host } = asking
+  const key = firstKey + again
   const hooks = host.hooks.filter((hook) => hook.before)
   if (hooks.length === 0 && !invocation.recorded(key)) return { input }
   let decided: Decided | null

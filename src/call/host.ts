@@ -5,6 +5,7 @@ import type { CallRequest } from '../journal/call-state.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { RememberedRule } from '../policy/remembered.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -26,6 +27,8 @@ export interface CallHost {
   readonly queue: Queue
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
+  /** What people decided for next time too. */
+  remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
   readonly usage: SessionUsage
   readonly sizes: Sizes
   /** Over so many workers' deaths a call is not run again. */

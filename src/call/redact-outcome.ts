@@ -16,7 +16,8 @@ export function withoutSecrets(outcome: Outcome, text: string | undefined, redac
 }
 
 /** Its words alone: what a program is given as value, raw or evidence is what the tool gave. */
-export function wordsWithoutSecrets(outcome: Outcome, redact: Redactor): Outcome {
+export function wordsWithoutSecrets(given: Outcome, redact: Redactor): Outcome {
+  const outcome = given.note === undefined ? given : { ...given, note: redact.text(given.note) }
   switch (outcome.status) {
     case 'success':
       return outcome.summary === undefined ? outcome : { ...outcome, summary: redact.text(outcome.summary) }

@@ -51,8 +51,16 @@ export function showing(host: ShowHost): Show {
   // Before it is cut: half a secret is not known again.
   const redacted = (given: ToShow, call: string, byModel: boolean): Parts => fitted(shownOf(given, host.redact), call, byModel)
   const byDefault = host.redact.active ? redacted : fitted
-  if (hooks.length === 0) return byDefault
-  return (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
+  const shown: Show =
+    hooks.length === 0
+      ? byDefault
+      : (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
+  return (given, call, byModel, facts) => {
+    const parts = shown(given, call, byModel, facts)
+    const { note } = given.outcome
+    if (note === undefined) return parts
+    return isThenable(parts) ? parts.then((all) => noted(note, all, host.redact)) : noted(note, parts, host.redact)
+  }
 
   async function hooked(given: ToShow, call: string, byModel: boolean, about: HookFacts): Promise<Parts> {
     const { outcome } = given
@@ -64,6 +72,10 @@ export function showing(host: ShowHost): Show {
     return parts === whole ? byDefault(given, call, byModel) : within(host.redact.active ? host.redact.deep(parts) : parts, outcome, budget)
   }
 }
+
+/** What people did with the call comes first: what follows is not what the model asked for. */
+const noted = (note: string, parts: Parts, redact: Redactor): Parts =>
+  merged([{ type: 'text', text: `[${redact.active ? redact.text(note) : note}]\n` }, ...parts])
 
 function shownOf(given: ToShow, redact: Redactor): ToShow {
   const outcome = withoutSecrets(given.outcome, given.text, redact)

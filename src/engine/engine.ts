@@ -12,10 +12,23 @@
 
 import type { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { CallOptions, CallPosition, CallRequest, CallTerms, Interruption, Resolution, WaitTerms } from '../journal/call-state.ts'
+import type { AskTerms } from '../journal/ask-terms.ts'
+import type { AskItem } from '../journal/asks.ts'
+import type {
+  CallOptions,
+  CallPosition,
+  CallRecord,
+  CallRequest,
+  CallTerms,
+  Interruption,
+  Resolution,
+  WaitRecord,
+  WaitTerms,
+} from '../journal/call-state.ts'
+import type { EventBodies, EventType } from '../journal/event.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Soon } from '../kernel/soon.ts'
-import type { AttachmentRecord } from '../store/store.ts'
+import type { AttachmentRecord, Change } from '../store/store.ts'
 
 export interface StepSpec {
   /** Its name within the invocation. The invocation itself is part of the key, so siblings never meet. */
@@ -34,6 +47,8 @@ export interface WaitSpec {
   readonly deadlineMs: number
   /** Those of the first who opens it hold. */
   readonly terms: WaitTerms
+  /** What is kept beside a wait that asks somebody: on record with it, and gone with its answer. */
+  readonly item?: Omit<AskItem, 'createdAt' | 'deadline'>
 }
 
 export interface Wait {
@@ -44,6 +59,31 @@ export interface Wait {
   /** An instant. */
   readonly deadline: number
   readonly terms: WaitTerms
+}
+
+/** A wait by which the call asked somebody, as far as this execution knows. */
+export interface AskedWait {
+  readonly id: string
+  readonly asks: AskTerms
+  readonly createdAt: number
+  readonly deadline: number
+  readonly resolution: Resolution | null
+}
+
+/** What the call has asked of people. Until it first asks, nothing is looked up. */
+export interface AsksOfCall {
+  /** Whether it has asked for anything, in an earlier execution too. */
+  readonly any: boolean
+  /** What was asked under this name. */
+  found(name: string): AskedWait | null
+  /** Nobody's answer is wanted any more: what would have run has changed. False if one came first; then it is found. */
+  callOff(name: string, why: string): Promise<boolean>
+  /** A person changed the arguments. On record with what is written next. */
+  amend(args: string, terms: Pick<CallTerms, 'edited' | 'prepared'>): void
+  /** A fact for the feed, on record with what is written next. */
+  tell<T extends EventType>(type: T, body: EventBodies[T]): void
+  /** How long people have been deciding about it (TIME-2). */
+  readonly decidingMs: number
 }
 
 /** Why an invocation is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
@@ -120,6 +160,7 @@ export interface Invocation {
    */
   begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>>
   readonly places: PlacesOfCall
+  readonly asks: AsksOfCall
   /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
   recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
@@ -203,10 +244,16 @@ export type ResolveAnswer =
   /** Nothing was written; the wait is still open. */
   | { readonly answer: 'invalid'; readonly problems: readonly string[] }
 
+export type AlsoWritten = Pick<Change, 'keep' | 'events'> & Partial<Pick<Change, 'guards'>>
+
 export interface Engine {
   /** Starts the call at this position, or joins the one that is there. */
   start(asked: Asked): Soon<Started>
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
+  /** Answers a wait that asks somebody, in one write with what else it means. False: another answer, or a guard, was first. */
+  answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean>
+  /** A value, or the failure, of a tool that the caller runs: checked like any answer to a parked call. */
+  answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer>
   /** Asks a call to stop. False if it is settled, or not on record. */
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   /** Takes no more work, lets bodies finish for a while, hands the rest back. */

@@ -2,17 +2,20 @@
 //
 // The life of a call. It is `received` when it is on record. Once its arguments are accepted it is `queued`; a worker that
 // starts the body makes it `running`. A body that returned a later leaves it `parked`: nobody owns it, it costs nothing,
-// and its answer makes it `queued` again, this time to land the answer. `settled` is the end, written once.
+// and its answer makes it `queued` again, this time to land the answer. One that has to ask somebody before its body is parked as well.
+// `settled` is the end, written once.
 // An attempt whose failure may be tried again makes it `queued` until the next one begins.
 // A worker that dies leaves `received`, `queued` or `running` behind; whoever claims the call next reads from the state how
 // far it had come.
+
+import type { AskTerms } from './ask-terms.ts'
 
 export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
 
 /** Which state may follow which. `running` follows itself when a recovery starts the body again. */
 export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {
-  received: ['queued', 'running', 'settled'],
-  queued: ['running', 'settled'],
+  received: ['queued', 'running', 'parked', 'settled'],
+  queued: ['running', 'parked', 'settled'],
   running: ['running', 'queued', 'parked', 'settled'],
   parked: ['queued', 'settled'],
   settled: [],
@@ -79,6 +82,10 @@ export interface CallOptions {
   readonly internal?: boolean
   /** The calls between the outermost and this one. */
   readonly above?: readonly string[]
+  /** Nobody is there who could approve, connect or answer: what would ask is refused. */
+  readonly unattended?: true
+  /** The rules of its session, which hold on whatever worker it runs. */
+  readonly policy?: unknown
   /** The id of the host's secret it began under, where that is not the one the store was made with. */
   readonly secret?: string
 }
@@ -121,6 +128,8 @@ export interface CallRecord extends CallRequest, CallProgress {
 export interface CallTerms {
   readonly version?: string
   readonly onCrash: 'rerun' | 'stop'
+  /** Which approval's changes are in the arguments: the number of the last one. */
+  readonly edited?: number
   /** Its prepare has had its say. One that came later has none in this call. */
   readonly prepared?: true
   /** Where the time went before what runs now; times.ts. */
@@ -161,6 +170,8 @@ export interface WaitTerms {
   readonly onCancel?: 'ignore'
   /** Told when the call first waits on it; the payload in its recorded form. */
   readonly announce?: { readonly type: string; readonly payload: string }
+  /** What it asks of somebody; then no key answers it. */
+  readonly asks?: AskTerms
   /** Its tool has an output schema, so that a value which answers a parked call must be checked before it is taken. */
   readonly checked?: true
 }

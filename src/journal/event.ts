@@ -3,6 +3,7 @@
 // The words here are persisted: test/persisted-words.test.ts pins them.
 
 import type { OutcomeStatus } from '../kernel/outcome.ts'
+import type { AskKind } from './ask-terms.ts'
 
 export interface EventBodies {
   'call.received': { readonly tool: string }
@@ -15,9 +16,28 @@ export interface EventBodies {
   'step.started': { readonly step: string }
   'step.done': { readonly step: string }
   'step.failed': { readonly step: string }
-  'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number }
+  'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number; readonly asks?: AskKind }
   /** Handed with the wait's key to the runtime's `announce`; the key itself is in no event. */
   'wait.announced': { readonly wait: string; readonly type: string; readonly payload: unknown }
+  /** A person's word on what was asked: who, through which door, on what exactly. It decides at once, or is one of several that it takes. */
+  'decision.made': {
+    readonly wait: string
+    readonly asks: AskKind
+    readonly decision: 'approve' | 'deny' | 'edit' | 'answer'
+    readonly by: string
+    readonly door: string
+    readonly fingerprint: string
+    readonly reason?: string
+    /** How many have approved, of how many it takes. */
+    readonly votes?: { readonly have: number; readonly need: number }
+    /** The rule that was made of it. */
+    readonly remembered?: string
+  }
+  /** Somebody tried who may not. */
+  'decision.refused': { readonly wait: string; readonly asks: AskKind; readonly by: string; readonly door: string; readonly why: string }
+  /** A rule that a person made answers instead of one: nobody was asked. */
+  'decision.remembered': { readonly rule: string; readonly decision: 'approve' | 'deny'; readonly by: string; readonly fingerprint: string }
+  'rule.revoked': { readonly rule: string; readonly by: string; readonly door: string }
   'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
 }
 

@@ -22,12 +22,13 @@ type Spent = NonNullable<CallTerms['spent']>
 /** Terms that hold the time up to `at`, when the attempt ends that runs now; `waited` is what of it was spent in waits. */
 export function accountedFor(
   createdAt: number,
-  call: Pick<CallProgress, 'startedAt' | 'terms' | 'attempt'>,
+  call: Pick<CallProgress, 'state' | 'startedAt' | 'terms' | 'attempt'>,
   at: number,
   waited: number,
 ): string {
   const { until, queuedMs, runningMs, waitingMs } = spentOf(call.terms) ?? { ...noTimes, until: createdAt }
-  const started = Math.max(until, call.startedAt ?? at)
+  // What has not begun, or waits for its next attempt, is in line.
+  const started = call.state === 'running' ? Math.max(until, call.startedAt ?? at) : at
   const terms = JSON.parse(call.terms ?? '{}') as CallTerms
   const next: Spent = {
     queuedMs: queuedMs + (started - until),
@@ -37,6 +38,14 @@ export function accountedFor(
     attempts: call.attempt,
   }
   return JSON.stringify({ ...terms, spent: next })
+}
+
+/** Terms of a call that was parked and goes on: the time since then was spent waiting. */
+export function waitedUntil(terms: string | null, at: number): string | null {
+  const spent = spentOf(terms)
+  if (!spent) return terms
+  const next: Spent = { ...spent, waitingMs: spent.waitingMs + Math.max(0, at - spent.until), until: Math.max(at, spent.until) }
+  return JSON.stringify({ ...(JSON.parse(terms as string) as CallTerms), spent: next })
 }
 
 /** Of a settled call. Most had one attempt and no wait: theirs is read off their instants. */

@@ -56,11 +56,15 @@ export type Control =
   | { readonly fail: Failure }
   | { readonly switchFrame: { readonly frame: string; readonly initial?: Json; readonly task?: string } }
 
-export type Outcome<T = Json> =
+export type Outcome<T = Json> = {
+  /** What people did with the call, for the model: they changed its arguments, or answered instead of it. */
+  readonly note?: string
+} & (
   | { readonly status: 'success'; readonly value: T; readonly raw?: Json; readonly summary?: string; readonly control?: Control }
   | { readonly status: 'failure'; readonly failure: Failure }
   | { readonly status: 'cancelled'; readonly cancellation: Cancellation }
   | { readonly status: 'unknown'; readonly unknown: Unknown }
+)
 
 export type OutcomeStatus = Outcome['status']
 

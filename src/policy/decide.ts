@@ -9,6 +9,7 @@
 import { isThenable } from '../kernel/soon.ts'
 import { recorded } from '../kernel/value.ts'
 import {
+  type AskingTerms,
   type Effect,
   type Facts,
   isEffect,
@@ -40,9 +41,20 @@ export interface Decision {
   readonly reason: string
   /** For ask: how many people must approve; the most that any asking vote wants. */
   readonly quorum?: number
+  /** For ask: how, as all that asks wants it together. */
+  readonly asking?: AskedTogether
 }
 
-export interface Vote extends Decision {
+/** The strictest of all that asks: the largest quorum, the shortest time, everybody's approvers. */
+export interface AskedTogether {
+  readonly quorum: number
+  readonly separate: boolean
+  readonly approvers: readonly (readonly string[])[]
+  readonly expiresMs: number
+}
+
+export interface Vote extends Omit<Decision, 'asking'> {
+  readonly terms?: AskingTerms
   /** False: it holds because the arguments or hints could not rule it out. */
   readonly certain: boolean
 }
@@ -84,8 +96,25 @@ export function explain(policies: readonly Policy[], question: Question, report?
   return contained(evaluate, (denied) => ({ decision: denied, votes: [], default: denied, why: denied.reason }), report)
 }
 
-const conclude = (policies: readonly Policy[], question: Question, votes: readonly Vote[]): Decision =>
-  strongest(votes) ?? defaultDecision(policies, question.tool)
+function conclude(policies: readonly Policy[], question: Question, votes: readonly Vote[]): Decision {
+  const decision = strongest(votes) ?? defaultDecision(policies, question.tool)
+  if (decision.effect !== 'ask') return decision
+  const terms = votes.flatMap((vote) => (vote.effect === 'ask' ? [{ ...vote.terms, ...(vote.quorum && { quorum: vote.quorum }) }] : []))
+  return { ...decision, asking: together([...policies.map(({ approvals }) => approvals), ...terms]) }
+}
+
+/** Silence for so long is no. */
+const defaultExpiryMs = 15 * 60_000
+
+export function together(all: readonly AskingTerms[]): AskedTogether {
+  const expiries = all.flatMap(({ expiresMs }) => expiresMs ?? [])
+  return {
+    quorum: Math.max(1, ...all.map(({ quorum = 1 }) => quorum)),
+    separate: all.some(({ separate }) => separate),
+    approvers: all.flatMap(({ approvers }) => (approvers ? [approvers] : [])),
+    expiresMs: expiries.length > 0 ? Math.min(...expiries) : defaultExpiryMs,
+  }
+}
 
 const strength: Readonly<Record<Effect, number>> = { allow: 0, ask: 1, deny: 2 }
 
@@ -94,7 +123,7 @@ function strongest(votes: readonly Vote[]): Decision | undefined {
   let winner: Vote | undefined
   for (const vote of votes) if (!winner || strength[vote.effect] > strength[winner.effect]) winner = vote
   if (!winner) return undefined
-  const { certain: _, quorum: __, ...decision } = winner
+  const { certain: _, quorum: __, terms: ___, ...decision } = winner
   const wanted = votes.flatMap((vote) => (vote.effect === 'ask' && vote.quorum !== undefined ? [vote.quorum] : []))
   return winner.effect === 'ask' && wanted.length > 0 ? { ...decision, quorum: Math.max(...wanted) } : decision
 }
@@ -106,8 +135,9 @@ function ruleVotes(policies: readonly Policy[], question: Question): Vote[] {
       const match = matchRule(rule, question)
       if (!match) continue
       const reason = withDoubt(rule.reason ?? ruleReason(rule.effect, question.tool.name), match, question.tool)
-      const quorum = rule.quorum === undefined ? {} : { quorum: rule.quorum }
-      votes.push({ effect: rule.effect, by: 'rule', layer, rule: index, reason, certain: match.certain, ...quorum })
+      const { quorum } = rule.asking
+      const asks = { ...(quorum === undefined ? {} : { quorum }), ...(rule.effect === 'ask' ? { terms: rule.asking } : {}) }
+      votes.push({ effect: rule.effect, by: 'rule', layer, rule: index, reason, certain: match.certain, ...asks })
     }
   }
   return votes

@@ -4,6 +4,7 @@
 // A rule holds if everything it names holds; what it leaves out it does not ask about. Within one field a list means any of.
 
 import type { Hints } from '../tool/hints.ts'
+import { type Duration, milliseconds } from '../kernel/duration.ts'
 import type { Json } from '../kernel/value.ts'
 import {
   type ArgumentMatch,
@@ -35,6 +36,20 @@ export interface Rule {
   readonly reason?: string
   /** How many people must approve; for `ask`. */
   readonly quorum?: number
+  /** Who may decide: names of principals, with `*` for any characters; for `ask`. */
+  readonly approvers?: string | readonly string[]
+  /** Who asked may not approve; for `ask`. */
+  readonly separate?: boolean
+  /** How long people have; for `ask`. Default: 15 minutes. Silence is no. */
+  readonly expires?: Duration
+}
+
+/** How people are asked. Of several that speak about one call the strictest holds of each. */
+export interface AskingTerms {
+  readonly quorum?: number
+  readonly approvers?: readonly string[]
+  readonly separate?: boolean
+  readonly expiresMs?: number
 }
 
 /** What a policy is asked about: a call with its final arguments, before it runs. */
@@ -67,18 +82,21 @@ export interface PolicyDefinition {
   /** What happens to calls that nothing speaks about. `careful`: they ask, those that only read included. */
   readonly default?: 'normal' | 'careful'
   readonly decide?: PolicyFunction
+  /** How people are asked about any call that has to ask. */
+  readonly approvals?: Pick<Rule, 'quorum' | 'approvers' | 'separate' | 'expires'>
 }
 
 export interface Policy {
   readonly rules: readonly CompiledRule[]
   readonly careful: boolean
   readonly decide: PolicyFunction | undefined
+  readonly approvals: AskingTerms
 }
 
 export interface CompiledRule {
   readonly effect: Effect
   readonly reason: string | undefined
-  readonly quorum: number | undefined
+  readonly asking: AskingTerms
   /** As it was written, for people; a copy. */
   readonly source: Rule
   readonly tool: Glob | undefined
@@ -100,7 +118,7 @@ export type Glob = (text: string) => boolean
 
 const effects: readonly unknown[] = ['allow', 'ask', 'deny'] satisfies Effect[]
 const classes = ['readOnly', 'destructive', 'idempotent', 'openWorld', 'remote'] satisfies ToolClass[]
-const ruleKeys = ['tool', 'class', 'when', 'principal', 'tenant', 'session', 'then', 'reason', 'quorum']
+const ruleKeys = ['tool', 'class', 'when', 'principal', 'tenant', 'session', 'then', 'reason', 'quorum', 'approvers', 'separate', 'expires']
 const longestReason = 1_000
 
 export const isEffect = (value: unknown): value is Effect => effects.includes(value)
@@ -109,8 +127,8 @@ export const isEffect = (value: unknown): value is Effect => effects.includes(va
 export function definePolicy(definition: PolicyDefinition): Policy {
   const refuse = refuseAt('policy')
   if (!isPlain(definition)) refuse('', 'is not an object')
-  checkKeys(definition, ['rules', 'default', 'decide'], refuse)
-  const { rules = [], default: mode = 'normal', decide } = definition
+  checkKeys(definition, ['rules', 'default', 'decide', 'approvals'], refuse)
+  const { rules = [], default: mode = 'normal', decide, approvals = {} } = definition
   if (!Array.isArray(rules)) refuse('rules', 'is not a list')
   if (mode !== 'normal' && mode !== 'careful') refuse('default', "is not 'normal' or 'careful'")
   if (decide !== undefined && typeof decide !== 'function') refuse('decide', 'is not a function')
@@ -118,6 +136,7 @@ export function definePolicy(definition: PolicyDefinition): Policy {
     rules: Object.freeze(Array.from(rules, (rule, index) => compileRule(rule, refuseAt(`policy.rules[${index}]`)))),
     careful: mode === 'careful',
     decide,
+    approvals: approvalsOf(approvals, refuse),
   })
 }
 
@@ -127,12 +146,12 @@ export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): Comp
   checkKeys(rule, ruleKeys, refuse)
   if (!isEffect(rule.then)) refuse('then', "is not 'allow', 'ask' or 'deny'")
   if (rule.reason !== undefined && !isReason(rule.reason)) refuse('reason', `is not a text of 1 to ${longestReason} characters`)
-  if (rule.quorum !== undefined && !isQuorum(rule.quorum)) refuse('quorum', 'is not a whole number of at least 1')
-  if (rule.quorum !== undefined && rule.then !== 'ask') refuse('quorum', "is for then: 'ask'")
+  const asking = askingTermsOf(rule, refuse)
+  for (const field of Object.keys(asking)) if (rule.then !== 'ask') refuse(field === 'expiresMs' ? 'expires' : field, "is for then: 'ask'")
   return Object.freeze({
     effect: rule.then,
     reason: rule.reason,
-    quorum: rule.quorum,
+    asking,
     tool: compileToolGlobs(rule.tool, 'tool', refuse),
     classes: compileClasses(rule.class, refuse),
     when: rule.when === undefined ? undefined : compilePatterns(rule.when, refuse),
@@ -141,6 +160,29 @@ export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): Comp
     session: compileGlobs(rule.session, 'session', refuse),
     source: Object.freeze(structuredClone(rule)),
   })
+}
+
+const askingKeys = ['quorum', 'approvers', 'separate', 'expires']
+
+function approvalsOf(given: unknown, refuse: Refuse): AskingTerms {
+  if (!isPlain(given)) return refuse('approvals', 'is not an object')
+  const within: Refuse = (field, why) => refuse(`approvals.${field}`, why)
+  checkKeys(given, askingKeys, within)
+  return askingTermsOf(given, within)
+}
+
+function askingTermsOf({ quorum, approvers, separate, expires }: Partial<Rule>, refuse: Refuse): AskingTerms {
+  if (quorum !== undefined && !isQuorum(quorum)) refuse('quorum', 'is not a whole number of at least 1')
+  if (separate !== undefined && typeof separate !== 'boolean') refuse('separate', 'is not true or false')
+  compileGlobs(approvers, 'approvers', refuse)
+  const expiresMs = expires === undefined ? undefined : milliseconds(expires, 'expires')
+  if (expiresMs !== undefined && !(expiresMs >= 1_000)) refuse('expires', 'is less than a second, in which nobody can decide')
+  return {
+    ...(quorum === undefined ? {} : { quorum }),
+    ...(approvers === undefined ? {} : { approvers: typeof approvers === 'string' ? [approvers] : [...approvers] }),
+    ...(separate === undefined ? {} : { separate }),
+    ...(expiresMs === undefined ? {} : { expiresMs }),
+  }
 }
 
 export const isReason = (value: unknown): value is string =>
@@ -201,7 +243,7 @@ function compileClasses(given: unknown, refuse: Refuse): readonly ToolClass[] | 
 const toolGlobShape = /^[A-Za-z0-9_.:/@*-]+$/
 const anyGlobShape = /^[^\p{Cc}\p{Cs}]+$/u
 
-function compileGlobs(given: unknown, field: string, refuse: Refuse, shape = anyGlobShape): Glob | undefined {
+export function compileGlobs(given: unknown, field: string, refuse: Refuse, shape = anyGlobShape): Glob | undefined {
   if (given === undefined) return undefined
   const list: readonly unknown[] = Array.isArray(given) ? given : [given]
   if (list.length === 0) refuse(field, 'is an empty list, which matches nothing')

@@ -2,6 +2,7 @@
 
 import { closeNames } from '../call/close-names.ts'
 import type { ModelPart } from '../call/project.ts'
+import type { AskKind } from '../journal/ask-terms.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Duration } from '../kernel/duration.ts'
@@ -46,8 +47,12 @@ export type Until = Duration
 export type OpenCall =
   | {
       readonly status: 'waiting'
-      /** What it waits for: somebody outside who completes it. */
-      readonly for: 'completion'
+      /** What it waits for: somebody outside who completes it, or somebody who was asked. */
+      readonly for: 'completion' | AskKind
+      /** What the model may read in place of a result, until there is one. */
+      readonly parts: readonly ModelPart[]
+      /** For the caller to run: the arguments, checked (`for: 'client'`). */
+      readonly input?: Json
       readonly waitId: string
       /** The instant at which the wait gives up. */
       readonly until: number

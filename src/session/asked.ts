@@ -19,6 +19,9 @@ export interface Place {
   readonly tenant: string
   readonly session: string
   readonly principal: string | null
+  /** The session's own rules, as data. */
+  readonly policy?: unknown
+  readonly unattended?: true
 }
 
 /** Where in its batch a call stands, and under what. */
@@ -55,7 +58,7 @@ export function askedOf(
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: seal ? seal.hash(content) : hash('sha256', content, 'base64url'),
-    options: optionsOf(call, tool, read, at, at.byHost === true && entry?.internal === true, limits.bytes),
+    options: optionsOf(call, tool, read, at, place, at.byHost === true && entry?.internal === true, limits.bytes),
     line: at.line,
     sealed: seal !== null,
   }
@@ -68,6 +71,7 @@ function optionsOf(
   tool: string,
   read: ReadArguments,
   { batch, order, root, above, stop }: Around,
+  { policy, unattended }: Place,
   internal: boolean,
   mostBytes: number,
 ): CallOptions | null {
@@ -85,6 +89,8 @@ function optionsOf(
   if (root !== undefined) options.root = root
   if (internal) options.internal = true
   if (above !== undefined) options.above = above
+  if (policy !== undefined) options.policy = policy
+  if (unattended) options.unattended = true
   for (const _ in options) return options
   return null
 }
@@ -98,3 +104,7 @@ function metaOf(meta: Json, most: number): Json {
 
 const inMs = (clocks: Clocks): Record<string, number> =>
   Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
+
+/** What holds for a call about people holds for those it makes. */
+export const askingOf = ({ policy, unattended }: CallOptions): Pick<Place, 'policy' | 'unattended'> =>
+  policy === undefined && !unattended ? {} : { ...(policy === undefined ? {} : { policy }), ...(unattended ? { unattended } : {}) }

@@ -21,7 +21,7 @@ import { decode } from '../kernel/value.ts'
 import type { NestedOutcome } from '../tool/context.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
-import { askedOf, type Place } from './asked.ts'
+import { askedOf, askingOf, type Place } from './asked.ts'
 import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { BatchesHost } from './host.ts'
 import type { Standing } from './standing.ts'
@@ -119,7 +119,7 @@ export class Batches {
     try {
       const returning = family?.together()
       if (returning) await returning
-      const under = { tenant: position.tenant, session: position.session, principal }
+      const under = { tenant: position.tenant, session: position.session, principal, ...askingOf(parent.options) }
       const run = (some: readonly CallAsk[], named: string): Promise<CallOutcome[]> => {
         family?.began(some.length)
         return this.#startUnder(family, under, some, {

@@ -3,6 +3,8 @@
 import type { Feed, ReadFeed } from '../feed/feed.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName, longestName } from '../kernel/id.ts'
+import { recorded } from '../kernel/value.ts'
+import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
@@ -71,6 +73,10 @@ export interface SessionOptions {
    * for handles without any and for calls on record. An empty list ends them.
    */
   readonly tools?: readonly Tool[]
+  /** Rules of this session beside the runtime's; the strictest wins. Data: they go on record with its calls and hold on every worker. */
+  readonly policy?: Omit<PolicyDefinition, 'decide'>
+  /** False: nobody is there who could approve, connect or answer; what would ask is refused at once. Default: true. */
+  readonly attended?: boolean
 }
 
 export interface SessionHost {
@@ -103,7 +109,13 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
   const { principal = null } = options
   if (principal !== null && (typeof principal !== 'string' || !principal.isWellFormed()))
     throw new PawlError('config_invalid', 'The principal must be a text: the name or id of whoever acts.')
-  const place = { tenant, session: id, principal }
+  const place = {
+    tenant,
+    session: id,
+    principal,
+    ...policyOf(options.policy),
+    ...(options.attended === false ? { unattended: true as const } : {}),
+  }
   return {
     id,
     tenant,
@@ -154,4 +166,13 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),
   }
+}
+
+/** Checked now, and in the form in which it is recorded. */
+function policyOf(policy: SessionOptions['policy']): { policy?: PolicyDefinition } {
+  if (policy === undefined) return {}
+  if ('decide' in policy)
+    throw new PawlError('config_invalid', 'The policy of a session is data: functions belong to createRuntime({ policy }).')
+  definePolicy(policy)
+  return { policy: recorded(policy) }
 }

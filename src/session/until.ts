@@ -2,11 +2,14 @@
 // again joins them.
 
 import type { Asked } from '../engine/engine.ts'
+import { waitTermsOf } from '../journal/call-state.ts'
+import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Store } from '../store/store.ts'
 import type { CallAsk, CallOutcome, OpenCall, Until } from './ask.ts'
 import type { Batch } from './gather.ts'
+import { placeholder } from './notice.ts'
 
 export async function untilOpen(
   batch: Batch,
@@ -72,5 +75,7 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   const record = await store.callAt((asks[order] as Asked).position)
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
   if (!wait || wait.resolution !== null) return { status: 'running', callId, name }
-  return { status: 'waiting', for: 'completion', waitId: wait.id, until: wait.deadline, callId, name }
+  const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
+  const input = waitsFor === 'client' && record ? { input: decode(record.args ?? record.input) } : {}
+  return { status: 'waiting', for: waitsFor, waitId: wait.id, until: wait.deadline, callId, name, parts: placeholder(waitsFor), ...input }
 }

@@ -293,9 +293,15 @@ class Sealer {
   }
 }
 
-/** What an event tells in words of its own: why a call is cancelled, what a wait announces. Null for the others. */
+/** What an event tells in words of its own: why a call is cancelled or decided about, what a wait announces. Null for the others. */
 const textIn = (event: NewEvent): unknown =>
-  event.type === 'call.cancelling' ? event.body.reason : event.type === 'wait.announced' ? event.body.payload : null
+  event.type === 'call.cancelling'
+    ? event.body.reason
+    : event.type === 'decision.made'
+      ? (event.body.reason ?? null)
+      : event.type === 'wait.announced'
+        ? event.body.payload
+        : null
 const withText = <T extends NewEvent>(event: T, text: unknown): T => ({
   ...event,
   body: { ...event.body, [event.type === 'wait.announced' ? 'payload' : 'reason']: text },

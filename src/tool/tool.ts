@@ -51,6 +51,19 @@ export type Finding<R> =
 /** What `prepare` may say: other arguments (validated again), a payload for the body, or the answer itself. */
 export type Prepared = { readonly input?: unknown; readonly payload?: unknown } | { readonly answer: unknown } | undefined | void
 
+/** Whose call it is, for approval and preview. */
+export interface ApprovalFacts {
+  readonly tenant: string
+  readonly session: string
+  readonly principal: string | null
+  readonly callId: string
+}
+
+export type PreviewGiven =
+  | string
+  | { readonly summary: string; readonly details?: string; readonly format?: 'text' | 'markdown' | 'diff' }
+  | undefined
+
 export interface ToolDefinition<S extends AnySchema, R> {
   /** What records mean by it; the name if not given. A renamed tool keeps its id. */
   readonly id?: string
@@ -61,12 +74,21 @@ export interface ToolDefinition<S extends AnySchema, R> {
   /** What the value must look like; a mismatch is the tool's fault, not the model's. */
   readonly output?: AnySchema
   readonly hints?: Hints
+  /**
+   * Whether a person is asked first: always, never, or by a function of the final arguments, which says 'ask', 'allow' or 'deny', or whether
+   * approval is needed. One more vote beside the policy's: an ask or a deny of anybody is stronger than an allow.
+   */
+  readonly approval?: 'always' | 'never' | ((input: InputOf<S>, about: ApprovalFacts) => unknown)
+  /** What will happen, for whoever is asked: a sentence, or more. Without it one is made of the arguments. */
+  readonly preview?: (input: InputOf<S>, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>
   /** Attempt, idle, total and queue clocks; a bare duration is the attempt's. Default: 60 s per attempt. */
   readonly timeout?: Duration | Clocks
   /** How often a failure that may be tried again is tried. */
   readonly retry?: Retry
   /** After a crash in mid-body: run again, or stop. Default: rerun if readOnly or idempotent, else stop. */
   readonly onCrash?: OnCrash
+  /** When nobody knows what an interrupted attempt did: the outcome is `unknown` (the default), or a person is asked. */
+  readonly onUnknown?: 'settle' | 'ask'
   /** Together with others, alone in its session, or one at a time per key. Default: parallel if readOnly, else a barrier in its batch. */
   readonly concurrency?: 'parallel' | 'exclusive' | { readonly key: (input: InputOf<S>) => string }
   readonly limits?: ToolLimits
@@ -99,6 +121,9 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly input: CompiledSchema
   readonly output: CompiledSchema | undefined
   readonly hints: Hints
+  readonly approval: 'always' | 'never' | ((input: never, about: ApprovalFacts) => unknown) | undefined
+  readonly preview: ((input: never, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>) | undefined
+  readonly onUnknown: 'settle' | 'ask'
   readonly clocks: Clocks
   readonly retry: RetryPolicy | undefined
   readonly onCrash: OnCrash | undefined
@@ -137,9 +162,12 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'input',
   'output',
   'hints',
+  'approval',
+  'preview',
   'timeout',
   'retry',
   'onCrash',
+  'onUnknown',
   'concurrency',
   'limits',
   'examples',
@@ -153,7 +181,7 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'cancel',
   'execute',
 ]
-const functions = ['upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
+const functions = ['preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
 
 export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
   const { name, description, onCrash } = definition
@@ -172,6 +200,10 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
     wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
   if (onCrash === 'rerun' && definition.reconcile) wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
+  const { approval, onUnknown = 'settle' } = definition
+  if (approval !== undefined && approval !== 'always' && approval !== 'never' && typeof approval !== 'function')
+    wrong(`approval is ${JSON.stringify(approval)}, not 'always', 'never' or a function`)
+  if (onUnknown !== 'settle' && onUnknown !== 'ask') wrong(`onUnknown is ${JSON.stringify(onUnknown)}, not 'settle' or 'ask'`)
   if (definition.sensitive !== undefined && typeof definition.sensitive !== 'boolean') wrong('sensitive is not true or false')
   const hints = hintsOf(definition.hints, wrong)
   const input = compileSchema(definition.input, `Tool '${name}', input`)
@@ -189,6 +221,9 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     input,
     output,
     hints,
+    approval,
+    preview: definition.preview,
+    onUnknown,
     clocks: clocksOf(definition.timeout, wrong),
     retry: retryOf(definition.retry, wrong),
     onCrash,

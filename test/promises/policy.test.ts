@@ -618,7 +618,7 @@ describe('functions', () => {
     })
     expect((await asked(async () => 'deny', {}, [layer({ then: 'allow' })])).decision).toMatchObject({ effect: 'deny', by: 'function' })
     const verdict = { effect: 'ask', reason: 'It is late.', quorum: 2 }
-    expect((await asked(() => verdict)).decision).toEqual({ ...verdict, by: 'function', layer: 0 })
+    expect((await asked(() => verdict)).decision).toMatchObject({ ...verdict, by: 'function', layer: 0 })
   })
 
   test('POL-1: a function sees copies and cannot change what runs, nor what rules see; a deny by rule does not ask it', async () => {

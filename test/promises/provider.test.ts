@@ -272,8 +272,8 @@ onEachStore('providers', (bench: Bench) => {
     ]
     const asked = async (trusted: boolean): Promise<unknown[]> => {
       const runtime = await bench.open([], { clock, providers: [new Fake(tools, { trusted })] })
-      return (await runtime.session(`trusted ${trusted}`).run(tools.map(({ name }) => ({ id: name, name })))).map((outcome) =>
-        outcome.status === 'failure' ? outcome.failure.code : outcome.status,
+      return (await runtime.session(`trusted ${trusted}`, { attended: false }).run(tools.map(({ name }) => ({ id: name, name })))).map(
+        (outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status),
       )
     }
     expect(await asked(false)).toEqual(['approval_required', 'approval_required', 'approval_required', 'approval_required'])

@@ -415,11 +415,11 @@ describe('DUR-12: edited or moved ciphertext', () => {
       ['input', `substr(input, 1, 12) || 'AAAA'`],
       ['outcome', `outcome || ' '`],
     ]) {
-      db.exec(`CREATE TABLE kept AS SELECT * FROM calls; UPDATE calls SET ${column} = ${instead}`)
+      db.exec(`CREATE TABLE before AS SELECT * FROM calls; UPDATE calls SET ${column} = ${instead}`)
       await expect(session.calls.get('a'), `${column} = ${instead}`).rejects.toMatchObject({
         code: instead === `'~1.AAAAAAAA.'` ? 'keys_mismatch' : 'sealed_payload_broken',
       })
-      db.exec('DELETE FROM calls; INSERT INTO calls SELECT * FROM kept; DROP TABLE kept')
+      db.exec('DELETE FROM calls; INSERT INTO calls SELECT * FROM before; DROP TABLE before')
     }
     expect(await session.calls.get('a')).toMatchObject({ input: { text: canary } })
     db.close()

@@ -4,12 +4,13 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Soon } from '../../kernel/soon.ts'
 import { encode } from '../../kernel/value.ts'
 import { type CallRecord, progressOf, type Resolution, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
+import { itemName } from '../../journal/asks.ts'
 import { eventOf } from '../../journal/event.ts'
 import { attachmentsIn } from '../../journal/uses.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait/key.ts'
 import { decodeResolution, encodeCancelOfCall, encodeResolution, kindOf, timedOut } from '../../wait/resolution.ts'
-import type { ResolveAnswer } from '../engine.ts'
+import type { AlsoWritten, ResolveAnswer } from '../engine.ts'
 import { announceTool } from './announce-tool.ts'
 import { cancelKey, cancelling, cancellingOutside, type Why } from './cancelling.ts'
 import { readable } from './readable.ts'
@@ -33,12 +34,18 @@ export class Answers {
   }
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
-    const { store, clock, judge } = this.#host
+    const { store } = this.#host
     if (!looksLikeKey(key)) return { answer: 'unknown_or_revoked' }
     const hash = hashKey(key)
     const wait = await store.waitByKeyHash(hash)
     const call = wait && sameHash(wait.keyHash, hash) ? await store.call(wait.call) : undefined
-    if (!wait || !call) return { answer: 'unknown_or_revoked' }
+    // What is asked of people no key answers: decide() does.
+    if (!wait || !call || waitTermsOf(wait).asks) return { answer: 'unknown_or_revoked' }
+    return this.answered(wait, call, resolution)
+  }
+
+  async answered(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer> {
+    const { clock, judge } = this.#host
     if (wait.resolution !== null) return { answer: 'already_resolved', terminal: decodeResolution(wait.resolution) }
     // Its call ended without it: nobody will ever hear an answer.
     if (call.state === 'settled') return { answer: 'unknown_or_revoked' }
@@ -53,6 +60,16 @@ export class Answers {
       if (await this.#write(wait, resolution, call)) return { answer: 'accepted' }
     } else await this.#write(wait, timedOut(wait), call)
     return { answer: 'already_resolved', terminal: await this.given(wait.id) }
+  }
+
+  /** A decision, with what else it writes. False if another answer was first, or a guard of it is not true any more. */
+  async decide(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean> {
+    return this.#write(wait, resolution, call, also)
+  }
+
+  /** What was asked is no longer what would run. */
+  async callOff(wait: WaitRecord, call: CallRecord, why: string): Promise<boolean> {
+    return this.#write(wait, { cancelled: why }, call)
   }
 
   /** Of a parked call, which nobody holds: the cancel is on record with the answer, and competes with every other one. */
@@ -100,18 +117,22 @@ export class Answers {
     wait: WaitRecord,
     resolution: Resolution,
     call: CallRecord,
-    also?: Pick<Change, 'steps' | 'events'>,
+    also?: Partial<Pick<Change, 'guards' | 'steps' | 'keep'>> & Pick<Change, 'events'>,
     text = encodeResolution(resolution),
   ): Promise<boolean> {
     const { store, clock, waiters } = this.#host
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const said = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })
+    const { asks } = waitTermsOf(wait)
+    const gone = asks ? [{ ...itemName(asks.kind, subject, wait.id), value: null }] : []
+    const keep = [...gone, ...(also?.keep ?? [])]
     const change: Change = {
-      guards: [{ kind: 'open', wait: wait.id }],
       resolveWait: { id: wait.id, resolution: text },
       ...(said.length > 0 ? { uses: said.map((id) => ({ tenant: subject.tenant, id, call: call.uid })) } : {}),
       ...also,
+      guards: [{ kind: 'open', wait: wait.id }, ...(also?.guards ?? [])],
+      ...(keep.length > 0 ? { keep } : {}),
       events: also ? [...also.events, resolved] : [resolved],
     }
     const committed = await store.commit(change).catch((error: unknown) => {

@@ -160,13 +160,13 @@ export class HeldCall {
   }
 
   /** The last write of a call. */
-  settle(at: number, status: OutcomeStatus, text: string, heard: (how: Ended) => void): void {
+  settle(at: number, status: OutcomeStatus, text: string, heard: (how: Ended) => void, also?: Pick<Change, 'keep'>): void {
     const before = this.progress
     const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
     this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at, deaths, trouble })
     const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
     const had = this.mayHavePlaces
-    const change = had ? { ...settled, ...this.giving() } : settled
+    const change = had || also ? { ...settled, ...this.giving(), ...also } : settled
     this.letsGo('under way')
     this.host.store.write(change, (answer) => {
       if ('failed' in answer && answer.alone) {

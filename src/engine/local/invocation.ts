@@ -10,23 +10,24 @@ import {
   type CallProgress,
   type CallRecord,
   type CallTerms,
-  checkMove,
   type Interruption,
   interruptionOf,
   type Resolution,
   type StepRecord,
 } from '../../journal/call-state.ts'
-import type { AttachmentRecord, Guard } from '../../store/store.ts'
+import type { AttachmentRecord } from '../../store/store.ts'
 import { secretOf } from '../../secret/host-keys.ts'
 import { derived } from '../../wait/key.ts'
 import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
+import { CallAsks } from './asks.ts'
 import { CallPlaces } from './call-places.ts'
 import { cancelBefore } from './cancelling.ts'
 import { atRisk, forgiven } from './deaths.ts'
 import { type Ended, HeldCall } from './held.ts'
 import type { Host } from './host.ts'
 import { Known } from './known.ts'
+import { park, type Parked } from './park.ts'
 import type { Read } from './recorded.ts'
 import { Waiting } from './waiting.ts'
 import { CallWaits } from './waits.ts'
@@ -42,6 +43,7 @@ export class LocalInvocation implements Invocation {
   readonly #host: Host
   readonly #known: Known
   #places: CallPlaces | null = null
+  #asks: CallAsks | null = null
   #ownWaits: CallWaits | null = null
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
@@ -59,6 +61,7 @@ export class LocalInvocation implements Invocation {
     this.interrupted = interruptionOf(record)
     this.landed = read.landed ?? null
     this.#known = new Known(read)
+    if (read.waits?.length) this.asks.goesOn()
     const cancel = cancelBefore(this.#known)
     if (cancel) this.held.cancelledBefore(cancel)
   }
@@ -82,6 +85,10 @@ export class LocalInvocation implements Invocation {
   get places(): CallPlaces {
     this.#places ??= new CallPlaces(this.held, this.options)
     return this.#places
+  }
+  get asks(): CallAsks {
+    this.#asks ??= new CallAsks(this.#host, this.held, this.#known)
+    return this.#asks
   }
   get claimed(): boolean {
     return this.#known.read
@@ -275,31 +282,16 @@ export class LocalInvocation implements Invocation {
     this.held.check()
     const at = this.#host.clock.now()
     if (this.#waiting !== null && this.#waiting.ms > 0) this.#account(at)
-    this.held.settle(at, status, text, heard)
+    this.held.settle(at, status, text, heard, this.#ownWaits || this.claimed ? this.asks.closing() : undefined)
   }
 
   /** Parks the call on an open wait and lets go of it, unless the wait is answered already or the call is no longer ours. */
-  async park(wait: Wait): Promise<'parked' | 'answered' | 'lost'> {
-    const { held } = this
-    held.check()
-    checkMove(held.progress.state, 'parked')
+  async park(wait: Wait): Promise<Parked> {
+    this.held.check()
     this.#account(this.#host.clock.now())
-    const progress = { ...held.progress, state: 'parked' as const, wait: wait.id, deaths: 0 }
-    const had = held.mayHavePlaces
-    const parked = held.event('call.parked', this.#host.clock.now(), { wait: wait.id, deadline: wait.deadline })
-    const change = held.held({ updateCall: { uid: this.request.uid, progress, release: true }, ...held.giving(), events: [parked] })
-    held.letsGo('under way')
-    let refused: Guard['kind'] | null = 'holds'
-    try {
-      refused = await this.#waits.park(wait, change)
-      if (refused === null) return 'parked'
-      held.mayHavePlaces = had
-      if (refused !== 'open') return 'lost'
-      this.places.leave()
-      return 'answered'
-    } finally {
-      held.letsGo(refused === null ? 'parked' : 'not yet')
-    }
+    const parked = await park(this.held, this.#waits, wait)
+    if (parked === 'answered') this.places.leave()
+    return parked
   }
 
   /** Gives the call back as it stands, for whoever claims it next. */

@@ -4,11 +4,11 @@
 import { PawlError } from '../../kernel/errors.ts'
 import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
 import { encode } from '../../kernel/value.ts'
-import type { CallRecord, Resolution } from '../../journal/call-state.ts'
+import type { CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
 import { noTimes, timesOf } from '../../journal/times.ts'
 import { isUnreadable } from '../../secret/seal.ts'
 import type { Hint } from '../../store/store.ts'
-import type { Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
+import type { AlsoWritten, Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
 import { Answers } from './answers.ts'
 import { Cancels } from './cancels.ts'
 import { takeDown } from './children.ts'
@@ -113,6 +113,16 @@ export class LocalEngine implements Engine {
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
     if (this.#closing) throw new PawlError('runtime_closed')
     return this.#answers.resolve(key, resolution)
+  }
+
+  async answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean> {
+    if (this.#closing) throw new PawlError('runtime_closed')
+    return this.#answers.decide(wait, call, resolution, also)
+  }
+
+  async answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer> {
+    if (this.#closing) throw new PawlError('runtime_closed')
+    return this.#answers.answered(wait, call, resolution)
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {

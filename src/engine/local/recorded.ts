@@ -1,8 +1,16 @@
 // What the pipeline answered, as it goes on record; and what is there of a call that is taken up again.
 
-import type { CallOptions, CallRecord, Resolution, StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import {
+  type CallOptions,
+  type CallRecord,
+  type Resolution,
+  type StepRecord,
+  type WaitRecord,
+  waitTermsOf,
+} from '../../journal/call-state.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
 import { encode } from '../../kernel/value.ts'
+import { answeredOf, isWord } from '../../journal/asks.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'
@@ -31,5 +39,14 @@ export function recordedForm({ settle, text }: ToSettle, call: string, logger: L
 export async function journalOf(store: Store, { uid, state, wait }: CallRecord): Promise<Read> {
   const [steps, waits] = await Promise.all([store.steps(uid), store.waitsOf(uid)])
   const answered = state === 'queued' ? waits.find((each) => each.id === wait) : undefined
-  return { steps, waits, landed: answered?.resolution ? decodeResolution(answered.resolution) : null }
+  return { steps, waits, landed: answered ? landedOf(answered) : null }
+}
+
+/** A word of somebody who was asked is no result: the call goes on with it (asks.ts). What they answered to a question is one. */
+function landedOf(wait: WaitRecord): Resolution | null {
+  if (wait.resolution === null) return null
+  const resolution = decodeResolution(wait.resolution)
+  const { asks } = waitTermsOf(wait)
+  if (!asks || asks.kind === 'client' || 'cancelled' in resolution) return asks && isWord(asks.kind) ? null : resolution
+  return asks.kind === 'question' ? { value: answeredOf(resolution, asks) } : null
 }

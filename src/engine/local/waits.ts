@@ -4,6 +4,7 @@
 // call is parked; and it is claimed, leased, retried and settled like any other call, so it is delivered at least once, by one worker at
 // a time, over crashes too. Its place is made of the wait's id: a wait is announced once.
 
+import { itemName } from '../../journal/asks.ts'
 import { type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
 import type { Change, Guard } from '../../store/store.ts'
@@ -39,7 +40,7 @@ export class CallWaits {
     this.#secret = secret
   }
 
-  async open({ name, deadlineMs, terms }: WaitSpec): Promise<Wait> {
+  async open({ name, deadlineMs, terms, item }: WaitSpec): Promise<Wait> {
     const found = this.#known.wait(name)
     if (found) return this.#shown(found)
     const { clock, ids, timers } = this.#host
@@ -52,8 +53,13 @@ export class CallWaits {
     const record: WaitRecord = { ...own, deadline, createdAt, terms: said, resolution: null }
     // Known before it is durable, so that two callers of one name get one wait.
     this.#known.keepWait(record)
-    const opened = this.#held.event('wait.opened', createdAt, { wait: id, name, deadline })
-    await this.#held.write(this.#held.held({ insertWaits: [record], events: [opened] }))
+    const { asks } = terms
+    const opened = this.#held.event('wait.opened', createdAt, { wait: id, name, deadline, ...(asks ? { asks: asks.kind } : {}) })
+    const kept = asks && {
+      ...itemName(asks.kind, this.#held.request.position, id),
+      value: JSON.stringify({ ...item, createdAt, deadline }),
+    }
+    await this.#held.write(this.#held.held({ insertWaits: [record], ...(kept ? { keep: [kept] } : {}), events: [opened] }))
     timers.soon(deadline)
     return this.#shown(record)
   }
@@ -129,7 +135,8 @@ export class CallWaits {
       await answers.cancel(record, request, { reason: stopped.cancel, by: stopped.by })
       const terminal = await answers.given(record.id)
       // Should the outside itself have called it off, it has nothing left to stop.
-      if ('cancelled' in terminal && terminal.cancelled === stopped.cancel) ended.push(this.#shown(record))
+      // Nor has anybody a key of what was asked of people.
+      if ('cancelled' in terminal && terminal.cancelled === stopped.cancel && !waitTermsOf(record).asks) ended.push(this.#shown(record))
     }
     return ended
   }

@@ -121,7 +121,7 @@ export const keptCases: readonly StoreCase[] = [
         by.commit(r.change({ guards: [at(name('a'), from)], keep: [{ ...name('a'), value: '1' }] }))
       for (let from = 0; from < 20; from++) {
         const both = await Promise.all([put(store, from), put(other, from)])
-        assert.deepEqual(both.map(({ ok }) => ok).toSorted(), [false, true])
+        assert.equal(both.filter(({ ok }) => ok).length, 1)
       }
       assert.equal((await other.kept(name('a')))?.revision, 20)
     },

@@ -9,7 +9,7 @@ import type { RestatePromise as Operation, WorkflowSharedContext } from '@restat
 import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
 import { randomUUID } from 'node:crypto'
 import { difference } from '../../../src/engine/difference.ts'
-import type { Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
+import type { AsksOfCall, Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
 import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/journal/call-state.ts'
 import { PawlError } from '../../../src/kernel/errors.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
@@ -92,6 +92,15 @@ export class RestateInvocation implements Invocation {
   readonly resting = false
   /** Places across workers are not part of the spike. */
   readonly places = { leave: () => {}, take: () => Promise.resolve(), awaitRoom: () => Promise.resolve() }
+  /** Nor is what people are asked: there is no inbox on this engine yet. */
+  readonly asks: AsksOfCall = {
+    any: false,
+    found: () => null,
+    callOff: () => Promise.resolve(true),
+    amend: () => {},
+    tell: () => {},
+    decidingMs: 0,
+  }
   readonly signal: AbortSignal
   readonly #ctx: WorkflowSharedContext
   readonly #pump: Pump

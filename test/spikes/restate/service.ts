@@ -139,6 +139,7 @@ const host = {
   toolsOf: () => tools,
   redact: new Redactor([]),
   away: () => [],
+  remembered: () => Promise.resolve([]),
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
   alarms: new Alarms(systemClock),

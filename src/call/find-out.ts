@@ -1,0 +1,73 @@
+// When nobody knows what an interrupted attempt did, and its tool says `onUnknown: 'ask'` (DUR-3): a person looks, and says what happened
+// (answer), that it may be run again (approve), or that it stays unknown (deny). Silence leaves it unknown too.
+
+import type { AskedWait, Driven, ToSettle } from '../engine/engine.ts'
+import { decidedOf } from '../journal/asks.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Soon } from '../kernel/soon.ts'
+import { together } from '../policy/decide.ts'
+import { fingerprintOf } from '../policy/fingerprint.ts'
+import type { Accepted } from './accepted.ts'
+import type { Asking } from './asked.ts'
+import { finish } from './finish.ts'
+import { itemOf } from './item.ts'
+import { previewOf } from './preview.ts'
+
+/** People look into such things when they can. */
+const deadlineMs = 7 * 24 * 60 * 60_000
+
+/** One for each attempt whose end nobody saw. */
+const nameOf = (attempt: number): string => `pawl:finding:${attempt}`
+
+type Unknown = Extract<Outcome, { status: 'unknown' }>
+
+/** Whether a person is asked about such an end. */
+export const asksWhenUnknown = ({ invocation, tool }: Asking, { settle }: ToSettle): boolean =>
+  settle.status === 'unknown' && tool.onUnknown === 'ask' && !invocation.options.unattended && !invocation.stopped
+
+/** How it ends, or the wait for whoever finds out. */
+export const orAsked = (asking: Asking, accepted: Accepted, given: ToSettle): Soon<Driven> =>
+  asksWhenUnknown(asking, given) ? askedAbout(asking, accepted, given.settle as Unknown) : given
+
+async function askedAbout(asking: Asking, accepted: Accepted, { unknown }: Unknown): Promise<Driven> {
+  const { invocation, tool } = asking
+  const { request, attempt } = invocation
+  const { message, startedAt, evidence } = unknown
+  const fingerprint = fingerprintOf({ tenant: request.position.tenant, call: request.uid, tool: tool.fingerprint, args: accepted.text })
+  // A step that must run once stays begun, however often the body is.
+  const final = typeof evidence === 'object' && evidence !== null && 'step' in evidence ? { final: true as const } : {}
+  const preview = await previewOf(asking, accepted)
+  const { item, terms } = await itemOf(
+    asking,
+    accepted,
+    { kind: 'finding', reason: message, of: together([]), fingerprint },
+    {
+      interrupted: { attempt, startedAt },
+      preview: { ...preview, summary: `Find out whether this took effect: ${preview.summary}` },
+      ...final,
+    },
+    { ...final, unknown: JSON.stringify(unknown) },
+  )
+  return { park: await invocation.wait({ name: nameOf(attempt), deadlineMs, terms, item }) }
+}
+
+/** What was found out about the last attempt. Null: nothing was asked, or it may run again. */
+export function foundOut(asking: Asking, accepted: Accepted): Soon<Driven | null> {
+  const { invocation } = asking
+  const asked = invocation.asks.found(nameOf(invocation.attempt))
+  return asked ? heard(asking, accepted, asked) : null
+}
+
+async function heard(asking: Asking, accepted: Accepted, { asks, resolution }: AskedWait): Promise<Driven | null> {
+  const { invocation } = asking
+  // The worker died between asking and parking.
+  if (resolution === null) return { park: await invocation.wait({ name: nameOf(invocation.attempt), deadlineMs, terms: {} }) }
+  const decided = decidedOf(resolution)
+  if (decided?.decision === 'approve') return null
+  if (decided?.decision === 'answer') return finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
+  const unknown = JSON.parse(asks.unknown as string) as Unknown['unknown']
+  const { by, reason } = decided?.votes.at(-1) ?? {}
+  if (by === undefined) return { settle: { status: 'unknown', unknown } }
+  const message = `${unknown.message} A person looked and could not tell${reason === undefined ? '.' : `: ${reason}`}`
+  return { settle: { status: 'unknown', unknown: { ...unknown, message } } }
+}

@@ -1,0 +1,64 @@
+// What a person will see of a call that asks (POL-6): what would run, why they are asked, what it may do, and exactly which arguments.
+
+import type { WaitSpec } from '../engine/engine.ts'
+import type { AskKind, AskTerms } from '../journal/ask-terms.ts'
+import type { AskItem, Vote } from '../journal/asks.ts'
+import type { WaitTerms } from '../journal/call-state.ts'
+import type { AskedTogether } from '../policy/decide.ts'
+import type { Tool } from '../tool/tool.ts'
+import type { Accepted } from './accepted.ts'
+import type { Asking } from './asked.ts'
+import { previewOf } from './preview.ts'
+
+interface About {
+  readonly kind: AskKind
+  readonly reason: string
+  readonly of: AskedTogether
+  readonly fingerprint: string
+  readonly votes?: readonly Vote[]
+}
+
+type Extra = Partial<Pick<AskItem, 'question' | 'provider' | 'interrupted' | 'final' | 'preview'>>
+
+/** The item, and the terms of the wait it lies beside. */
+export async function itemOf(
+  asking: Asking,
+  accepted: Accepted,
+  { kind, reason, of: { quorum, separate, approvers }, fingerprint, votes = [] }: About,
+  extra: Extra = {},
+  terms: Omit<AskTerms, 'kind' | 'fingerprint'> = {},
+): Promise<{ item: NonNullable<WaitSpec['item']>; terms: WaitTerms }> {
+  const { invocation, tool } = asking
+  const { request, options, callId } = invocation
+  const item = {
+    kind,
+    call: request.uid,
+    callId,
+    under: options.root === undefined ? [] : [options.root, ...(options.above ?? [])],
+    tool: tool.name,
+    title: tool.title ?? tool.name,
+    principal: request.principal,
+    args: accepted.text,
+    reason,
+    effect: effectOf(tool),
+    fingerprint,
+    toolFingerprint: tool.fingerprint,
+    toolId: tool.id,
+    of: { quorum, separate, approvers },
+    votes,
+    ...extra,
+    preview: extra.preview ?? (await previewOf(asking, accepted)),
+  }
+  return { item, terms: { asks: { kind, fingerprint, ...terms } } }
+}
+
+function effectOf({ hints, remote }: Tool): string {
+  const said = remote?.hints ?? hints
+  const words = [
+    said.destructive ? 'may destroy something that cannot be brought back' : null,
+    said.openWorld ? "reaches beyond the host's own systems" : null,
+    said.readOnly && !said.destructive ? 'only reads' : null,
+    remote ? `comes from '${remote.provider}'${remote.trusted ? '' : ', which is not trusted'}` : null,
+  ].filter((each) => each !== null)
+  return words.length === 0 ? 'It changes something.' : `It ${words.join(', ')}.`
+}

@@ -1,0 +1,34 @@
+// What stands in the conversation for a call that waits (POL-7). The user may say something meanwhile, and every call of a conversation has
+// exactly one result: so the model reads a placeholder now, and what came of the call later as a notice of the runtime, which is nobody's
+// words and is marked so.
+
+import { merged, type ModelPart } from '../call/project.ts'
+import type { AskKind } from '../journal/ask-terms.ts'
+import type { CallOutcome } from './ask.ts'
+
+const waitsFor: Readonly<Record<AskKind | 'completion', string>> = {
+  approval: 'It waits for the approval of a person and has not run.',
+  finding: 'It was interrupted, and a person is asked what became of it.',
+  connection: 'It waits for a person to connect a provider.',
+  question: 'It waits for the answer of a person.',
+  client: 'It was handed to the client, whose result is not here yet.',
+  completion: 'It waits for something outside.',
+}
+
+/** In place of a result. */
+export const placeholder = (why: AskKind | 'completion'): readonly ModelPart[] => [
+  {
+    type: 'text',
+    text: `[Tool call waiting]\n${waitsFor[why]} Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.`,
+  },
+]
+
+/** What came of a call for which a placeholder stands: a message for the model that is not the user's. */
+export const notice = ({ callId, name, parts }: Pick<CallOutcome, 'callId' | 'name' | 'parts'>): readonly ModelPart[] =>
+  merged([
+    {
+      type: 'text',
+      text: `[Runtime notice: this is not a message of the user. The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.]\n`,
+    },
+    ...parts,
+  ])
