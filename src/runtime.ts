@@ -27,6 +27,7 @@ import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
 import type { Outcome } from './kernel/outcome.ts'
+import { PinsOnRecord, type Quarantine } from './people/pins.ts'
 import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
@@ -94,6 +95,8 @@ export interface Runtime {
   session(id: string, options?: SessionOptions): Session
   /** The runtime's own tools and its providers, which may come and go. */
   readonly tools: RuntimeTools
+  /** Tools of providers whose definition has changed: not run, and no model is told of them, until somebody accepts the change. */
+  readonly quarantine: Quarantine
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
@@ -127,7 +130,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
   }
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
-  const registry = new Registry(options.tools ?? [], { clock, logger, contain })
+  // Providers come when the store is there.
+  let pins: PinsOnRecord
+  const registry = new Registry(options.tools ?? [], { clock, logger, contain, pins: { judge: (definition) => pins.judge(definition) } })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
   const sizes = sizesOf(options.sizes)
@@ -152,6 +157,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const words = (outcome: Outcome): Outcome => (redact.active ? wordsWithoutSecrets(outcome, redact) : outcome)
     const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
     const store = sealed(inner, { seal, all: sealAll, unreadable })
+    pins = new PinsOnRecord({ store, clock, logger })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store, redact)
@@ -205,6 +211,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         provide: (provider) => registry.provide(provider),
         withdraw: (provider) => registry.withdraw(provider),
       },
+      quarantine: { list: () => pins.list(), accept: (change) => pins.accept(change) },
       async resolve(key, answer) {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)

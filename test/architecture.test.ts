@@ -15,13 +15,14 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   store: ['kernel', 'journal', 'secret'],
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
+  people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],
   call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'engine', 'wait'],
   session: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait', 'engine', 'feed', 'call'],
-  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'session'],
+  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'people', 'feed', 'keep', 'call', 'session'],
   testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime'],
-  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'session', 'runtime'],
+  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'people', 'feed', 'keep', 'call', 'session', 'runtime'],
   adapters: ['index', 'tool'],
 }
 
