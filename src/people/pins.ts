@@ -14,7 +14,7 @@ import type { Definition, Pins } from '../tool/pin.ts'
 /** A remote tool whose definition is not the accepted one any more. */
 export interface QuarantinedTool {
   readonly provider: string
-  /** Its id. */
+  /** What it goes by: its id, or its name if that is what another tool was accepted for. */
   readonly tool: string
   /** The fingerprint of the definition that was accepted … */
   readonly was: string
@@ -43,11 +43,12 @@ export interface Quarantine {
   accept(change: AcceptChange): Promise<void>
 }
 
-/** As it is kept. */
+/** As it is kept, under each word that the tool goes by: its id, and its name if that is another. */
 interface Pin {
   readonly v: 1
   readonly provider: string
   readonly tool: string
+  readonly name: string
   readonly fingerprint: string
   readonly definition: string
   /** Who accepted it; null: it was the first. */
@@ -55,11 +56,18 @@ interface Pin {
   readonly at: number
 }
 
-type Changed = Omit<Pin, 'by' | 'at'> & { readonly since: number }
+/** `word`: what it goes by and another definition is pinned for; it is kept under that. */
+type Changed = Omit<Pin, 'by' | 'at'> & { readonly word: string; readonly since: number }
+
+type Collection = 'pin' | 'quarantine'
+type Form = { readonly v: 1 }
 
 interface Found<T> {
-  readonly revision: number
-  readonly value: T
+  readonly word: string
+  readonly name: KeptName
+  readonly value: T | undefined
+  /** That it still is so. */
+  readonly guard: Guard
 }
 
 /** More others than this do not change the same tool in the same moment. */
@@ -77,23 +85,25 @@ export class PinsOnRecord implements Pins, Quarantine {
     this.#logger = logger
   }
 
-  async judge({ provider, tool, text: definition, fingerprint }: Definition): Promise<boolean> {
-    const about = { v: 1, provider, tool, fingerprint, definition } as const
+  async judge({ provider, tool, name, text: definition, fingerprint }: Definition): Promise<boolean> {
+    const about = { v: 1, provider, tool, name, fingerprint, definition } as const
     return this.#until(async () => {
-      const { names, pin, changed, guards } = await this.#look(provider, tool)
-      if (!pin) {
-        const first: Pin = { ...about, by: null, at: this.#clock.now() }
-        return (await this.#commit(guards, [{ ...names.pin, value: JSON.stringify(first) }])) ? true : undefined
+      const pins = await this.#all<Pin>('pin', provider, wordsOf(about))
+      const other = pins.findLast(({ value }) => value && value.fingerprint !== fingerprint)
+      if (other) {
+        const { word } = other
+        const changed = await this.#read<Changed>('quarantine', provider, word)
+        if (changed.value?.fingerprint === fingerprint) return false
+        const put: Changed = { ...about, word, since: changed.value?.since ?? this.#clock.now() }
+        return (await this.#commit([...pins, changed], [{ ...changed.name, value: JSON.stringify(put) }])) ? false : undefined
       }
-      if (pin.value.fingerprint === fingerprint) {
-        // It has returned to what it was. If that cannot be noted now, the next one does it.
-        if (changed) await this.#commit(guards, [{ ...names.changed, value: null }])
-        return true
-      }
-      if (changed?.value.fingerprint === fingerprint) return false
-      const since = changed?.value.since ?? this.#clock.now()
-      const put: Changed = { ...about, since }
-      return (await this.#commit(guards, [{ ...names.changed, value: JSON.stringify(put) }])) ? false : undefined
+      const first: Pin = { ...about, by: null, at: this.#clock.now() }
+      const keep = pins.filter(({ value }) => !value).map((pin) => ({ ...pin.name, value: JSON.stringify(first) }))
+      // It has returned to what it was.
+      const changed = await this.#all<Changed>('quarantine', provider, wordsOf(about))
+      const over = changed.filter(({ value }) => value).map((each) => ({ ...each.name, value: null }))
+      if (keep.length + over.length === 0) return true
+      return (await this.#commit([...pins, ...changed], [...keep, ...over])) ? true : undefined
     })
   }
 
@@ -102,8 +112,8 @@ export class PinsOnRecord implements Pins, Quarantine {
     for (let after = ''; ;) {
       const page = await this.#store.keptOf({ of: 'quarantine', tenant: '', session: '', after, limit: pageOf })
       for (const each of page) {
-        const { provider, tool, fingerprint: now, definition, since } = readOf<Changed>(each).value
-        const pin = (await this.#look(provider, tool)).pin?.value
+        const { provider, word: tool, fingerprint: now, definition, since } = readOf<Changed>(each)
+        const pin = (await this.#read<Pin>('pin', provider, tool)).value
         // Accepted, or gone, between the two reads.
         if (!pin || pin.fingerprint === now) continue
         found.push({ provider, tool, was: pin.fingerprint, now, difference: differenceOf(pin.definition, definition), since })
@@ -116,46 +126,43 @@ export class PinsOnRecord implements Pins, Quarantine {
 
   async accept(change: AcceptChange): Promise<void> {
     const { provider, tool, fingerprint, by } = checked(change)
+    const about = `The tool is '${tool}' of provider '${provider}'.`
     await this.#until(async () => {
-      const { names, pin, changed, guards } = await this.#look(provider, tool)
+      const [pin, changed] = await Promise.all([this.#read<Pin>('pin', provider, tool), this.#read<Changed>('quarantine', provider, tool)])
       // Said twice, it is done.
-      if (pin && pin.value.fingerprint === fingerprint) return true
-      if (!pin || !changed) throw new PawlError('quarantine_unknown', `The tool is '${tool}' of provider '${provider}'.`)
-      const { since: _since, ...now } = changed.value
-      if (now.fingerprint !== fingerprint)
-        throw new PawlError('quarantine_changed', `The tool is '${tool}' of provider '${provider}'.`, { details: { now: now.fingerprint } })
+      if (pin.value?.fingerprint === fingerprint) return true
+      if (!pin.value || !changed.value) throw new PawlError('quarantine_unknown', about)
+      const { since: _since, word: _word, ...now } = changed.value
+      if (now.fingerprint !== fingerprint) throw new PawlError('quarantine_changed', about, { details: { now: now.fingerprint } })
+      const old = pin.value
       const next: Pin = { ...now, by, at: this.#clock.now() }
+      const words = wordsOf(next)
+      const pins = await this.#all<Pin>('pin', provider, [...new Set([tool, ...words, ...wordsOf(old)])])
+      // A word that it went by and does not any more is free for another tool.
+      const left = pins.filter(({ word, value }) => !words.includes(word) && value?.fingerprint === old.fingerprint)
       const keep = [
-        { ...names.pin, value: JSON.stringify(next) },
-        { ...names.changed, value: null },
+        ...pins.filter(({ word }) => words.includes(word)).map(({ name }) => ({ ...name, value: JSON.stringify(next) })),
+        ...[...left, changed].map(({ name }) => ({ ...name, value: null })),
       ]
-      return (await this.#commit(guards, keep)) ? true : undefined
+      return (await this.#commit([pin, ...pins, changed], keep)) ? true : undefined
     })
     this.#logger.info('A changed definition of a remote tool was accepted', { provider, tool, fingerprint, by })
   }
 
-  /** Both as they are now, and guards that they still are when something is written. */
-  async #look(provider: string, tool: string) {
-    const key = createHash('sha256').update(frame(provider, tool)).digest('base64url')
-    const names = {
-      pin: { of: 'pin', tenant: '', session: '', key } satisfies KeptName,
-      changed: { of: 'quarantine', tenant: '', session: '', key } satisfies KeptName,
-    }
-    const [pin, changed] = await Promise.all([this.#read<Pin>(names.pin), this.#read<Changed>(names.changed)])
-    const guards: Guard[] = [
-      { kind: 'kept', ...names.pin, revision: pin?.revision ?? 0 },
-      { kind: 'kept', ...names.changed, revision: changed?.revision ?? 0 },
-    ]
-    return { names, pin, changed, guards }
+  #all<T extends Form>(of: Collection, provider: string, words: readonly string[]): Promise<Found<T>[]> {
+    return Promise.all(words.map((word) => this.#read<T>(of, provider, word)))
   }
 
-  async #read<T extends { readonly v: 1 }>(name: KeptName): Promise<Found<T> | undefined> {
+  async #read<T extends Form>(of: Collection, provider: string, word: string): Promise<Found<T>> {
+    const key = createHash('sha256').update(frame(provider, word)).digest('base64url')
+    const name = { of, tenant: '', session: '', key }
     const kept = await this.#store.kept(name)
-    return kept && readOf<T>(kept)
+    return { word, name, value: kept && readOf<T>(kept), guard: { kind: 'kept', ...name, revision: kept?.revision ?? 0 } }
   }
 
-  async #commit(guards: readonly Guard[], keep: NonNullable<Change['keep']>): Promise<boolean> {
-    return (await this.#store.commit({ guards, keep, events: [] })).ok
+  /** If all that was found still is so. */
+  async #commit(found: readonly Found<Form>[], keep: NonNullable<Change['keep']>): Promise<boolean> {
+    return (await this.#store.commit({ guards: found.map(({ guard }) => guard), keep, events: [] })).ok
   }
 
   /** Looks again while another was faster. */
@@ -169,11 +176,14 @@ export class PinsOnRecord implements Pins, Quarantine {
 }
 
 /** What cannot be read is not taken for anything: a pin of a later form may say more than we know. */
-function readOf<T extends { readonly v: 1 }>({ revision, value: text }: Kept): Found<T> {
+function readOf<T extends Form>({ value: text }: Kept): T {
   const value = JSON.parse(text) as T
   if (value.v !== 1) throw new PawlError('store_newer', `A pin has the form ${JSON.stringify(value.v)}.`)
-  return { revision, value }
+  return value
 }
+
+/** The name last: it is what a model knows it by. */
+const wordsOf = ({ tool, name }: { readonly tool: string; readonly name: string }): string[] => [...new Set([tool, name])]
 
 const frameOf = ({ provider, tool }: QuarantinedTool): string => `${provider} ${tool}`
 

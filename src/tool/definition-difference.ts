@@ -10,7 +10,7 @@ const longestInAll = 32_768
 const before = 60
 
 /** What is read first, whatever its name: it is what a model and a policy go by. */
-const first = ['name', 'title', 'description', 'hints', 'version', 'onCrash', 'sensitive']
+const first = ['id', 'name', 'title', 'description', 'hints', 'version', 'onCrash', 'sensitive']
 
 /** Lines with - and +; of two canonical texts. */
 export function differenceOf(was: string, now: string): string {

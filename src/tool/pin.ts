@@ -9,8 +9,9 @@ import type { Tool } from './tool.ts'
 
 export interface Definition {
   readonly provider: string
-  /** The tool's id: it stays when the name does not. */
+  /** The tool's id. It and the name are both the source's word: a changed tool must not pass for a new one by changing one of them. */
   readonly tool: string
+  readonly name: string
   /** As canonical JSON: the order of keys means nothing. */
   readonly text: string
   /** Of the text. Not the tool's own, which knows the order of keys and nothing of titles and examples. */
@@ -34,6 +35,7 @@ const longestText = 1_048_576
 export function definitionOf(of: Tool, provider: string): Definition {
   const { id, name, title, description, input, output, version, examples, onCrash, sensitive } = of
   const said = {
+    id: id === name ? undefined : id,
     name,
     title,
     description,
@@ -48,5 +50,5 @@ export function definitionOf(of: Tool, provider: string): Definition {
   }
   const text = canonical(JSON.parse(JSON.stringify(said)) as Json)
   if (text.length > longestText) throw new TypeError(`its definition is longer than ${longestText} characters`)
-  return { provider, tool: id, text, fingerprint: createHash('sha256').update(text).digest('base64url') }
+  return { provider, tool: id, name, text, fingerprint: createHash('sha256').update(text).digest('base64url') }
 }

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, type JsonSchema, type Provider, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { createRuntime, type JsonSchema, type Provider, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { type ManualClock, manualClock, type Store } from 'pawl/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { changed, Changing, logged, logger, mail, type More, quarantined, schema } from '../changing-provider.ts'
@@ -181,6 +181,30 @@ describe.each(kinds)('quarantine on %s', (kind) => {
     expect(await told(third)).toEqual([])
     // What was accepted before is not any more.
     expect(await told(await started(new Changing([mail()])))).toEqual([])
+  })
+
+  test('POL-9 TOOL-3: neither another id nor another name makes a changed tool a new one', async () => {
+    const id = 'post-1'
+    const runtime = await started(new Changing([mail({ id }), mail({ name: 'fax' })]))
+    expect(await told(runtime)).toEqual(['fax', 'mail'])
+    const fax = mail({ name: 'fax' })
+    const named = async (...tools: Tool[]): Promise<string[]> => told(await started(new Changing(tools)))
+    expect(await named(mail(changed), fax)).toEqual(['fax'])
+    expect(await named(mail({ id: 'post-2' }), fax)).toEqual(['fax'])
+    expect(await runtime.quarantine.list()).toMatchObject([{ tool: 'mail', difference: '- id: "post-1"\n+ id: "post-2"' }])
+    expect(await named(mail({ id }), fax)).toEqual(['fax', 'mail'])
+    expect(await runtime.quarantine.list()).toEqual([])
+    // The name of another, and a new one.
+    expect(await named(mail({ id, name: 'fax' }))).toEqual([])
+    expect(await named(mail({ id, name: 'letter' }), fax)).toEqual(['fax'])
+    const held = await runtime.quarantine.list()
+    expect(held).toMatchObject([{ tool: id, difference: '- name: "mail"\n+ name: "letter"' }])
+    await runtime.quarantine.accept({ provider: 'post', tool: id, fingerprint: held[0]?.now as string, by: 'ada' })
+    expect(await named(mail({ id, name: 'letter' }), fax)).toEqual(['fax', 'letter'])
+    expect(await named(mail({ id }), fax)).toEqual(['fax'])
+    // The name that it had is free.
+    expect(await named(mail(changed), mail({ id, name: 'letter' }))).toEqual(['letter', 'mail'])
+    expect((await pins()).map(({ by }) => by).toSorted()).toEqual(['ada', 'ada', null, null])
   })
 
   test('POL-9 TOOL-4: a call that waits for its turn when the change comes does not run, whatever contract its batch has', async () => {
