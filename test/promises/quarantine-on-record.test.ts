@@ -103,6 +103,27 @@ describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on 
     expect(keys).toHaveLength(2)
   })
 
+  test('POL-9 SCHED-3: a call that waits for a place other workers have does not run after a change, and gives its place back', async () => {
+    let release = (): void => {}
+    const gate = new Promise<void>((resolve) => (release = resolve))
+    const ran: string[] = []
+    const one: More = { limits: { concurrent: 1 } }
+    const first = await started(new Changing([mail({ ...one, execute: () => (ran.push('first'), gate) })]))
+    const running = first.session('s').run(calls)
+    await clock.advance('1s')
+    const fake = new Changing([mail({ ...one, execute: () => ran.push('second') })])
+    const waiting = (await started(fake)).session('t').run(calls)
+    await clock.advance('1s')
+    expect((await store.holds()).filter(({ ticket }) => ticket !== null)).toHaveLength(1)
+    await fake.become(clock, mail({ ...one, ...changed, execute: () => ran.push('changed') }))
+    release()
+    await clock.advance('1m')
+    expect(await running).toMatchObject([{ status: 'success' }])
+    expect(await waiting).toMatchObject([quarantined])
+    expect(ran).toEqual(['first'])
+    expect(await store.holds()).toEqual([])
+  })
+
   test('POL-9 TIME-4: between two attempts a change ends the call, and says that it had been tried', async () => {
     let ran = 0
     const flaky: More = {

@@ -204,7 +204,7 @@ describe.each(kinds)('quarantine on %s', (kind) => {
     expect(await named(mail({ id }), fax)).toEqual(['fax'])
     // The name that it had is free.
     expect(await named(mail(changed), mail({ id, name: 'letter' }))).toEqual(['letter', 'mail'])
-    expect((await pins()).map(({ by }) => by).toSorted()).toEqual(['ada', 'ada', null, null])
+    expect((await pins()).filter(({ by }) => by === 'ada')).toHaveLength(2)
   })
 
   test('POL-9 TOOL-4: a call that waits for its turn when the change comes does not run, whatever contract its batch has', async () => {
