@@ -162,9 +162,10 @@ export class Source {
       return loading
     }
     const accepted = (): Soon<unknown> => {
-      if (this.away || this.#closed || !this.#current.has(id)) return undefined
-      const later = newer()
-      return later ? later.accepted() : (contract ?? load())
+      // One that has the name under another id now is another tool, and still tells what became of this one.
+      const now = this.#current.get(id) ?? this.entries.find((entry) => entry.name === name)
+      if (this.away || this.#closed || !now?.remote) return undefined
+      return now.remote === remote ? (contract ?? load()) : now.remote.accepted()
     }
     // A barrier is always right, if slower: only a source that is trusted may say beforehand that its tool runs beside others.
     const guess = this.trusted && hints?.readOnly ? 'parallel' : 'barrier'
