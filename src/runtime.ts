@@ -7,12 +7,12 @@ import { callPipeline } from './call/call.ts'
 import { closeNames } from './call/close-names.ts'
 import { checkBudget, type OutputBudget } from './call/fit.ts'
 import { type ExplainCall, explainCall, type Explained } from './call/explain.ts'
-import type { Hook } from './call/hook.ts'
+import { checkHooks, type Hook } from './call/hook.ts'
 import { judgeAnswer } from './call/judge-answer.ts'
 import { judgeEdit } from './call/judge-edit.ts'
 import type { Limits } from './call/limits.ts'
 import { Queue } from './call/queue.ts'
-import { neverThrowing } from './call/quiet-logger.ts'
+import { consoleLogger, neverThrowing } from './call/quiet-logger.ts'
 import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
@@ -29,6 +29,7 @@ import { type Duration, milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Ids } from './kernel/id.ts'
 import type { Outcome } from './kernel/outcome.ts'
+import { PinsOnRecord, type Quarantine } from './people/pins.ts'
 import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
@@ -101,6 +102,8 @@ export interface Runtime {
   session(id: string, options?: SessionOptions): Session
   /** The runtime's own tools and its providers, which may come and go. */
   readonly tools: RuntimeTools
+  /** Tools of providers whose definition has changed: not run, and no model is told of them, until somebody accepts the change. */
+  readonly quarantine: Quarantine
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** What waits for people, oldest first. */
@@ -142,7 +145,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
   }
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
-  const registry = new Registry(options.tools ?? [], { clock, logger, contain })
+  // Providers come when the store is there.
+  let pins: PinsOnRecord
+  const registry = new Registry(options.tools ?? [], { clock, logger, contain, pins: { judge: (definition) => pins.judge(definition) } })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
   const sizes = sizesOf(options.sizes)
@@ -167,6 +172,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const words = (outcome: Outcome): Outcome => (redact.active ? wordsWithoutSecrets(outcome, redact) : outcome)
     const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
     const store = sealed(inner, { seal, all: sealAll, unreadable })
+    pins = new PinsOnRecord({ store, clock, logger })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store, redact)
@@ -233,6 +239,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         provide: (provider) => registry.provide(provider),
         withdraw: (provider) => registry.withdraw(provider),
       },
+      quarantine: { list: () => pins.list(), accept: (change) => pins.accept(change) },
       async resolve(key, answer) {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
@@ -296,18 +303,6 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'ids',
 ]
 
-function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
-  for (const [index, hook] of hooks.entries()) {
-    const wrong = (why: string): never => {
-      throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
-    }
-    if (typeof hook?.name !== 'string' || hook.name === '') wrong('it needs a name')
-    for (const when of ['before', 'after', 'project'] as const)
-      if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`${when} is not a function`)
-  }
-  return hooks
-}
-
 function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
   const { tenant, session } = request.position
   return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
@@ -325,11 +320,4 @@ function timeOrderedId(): string {
     timeText = now.toString(36).padStart(9, '0')
   }
   return timeText + (count++).toString(36).padStart(6, '0') + ofThisProcess
-}
-
-const consoleLogger: Logger = {
-  debug: () => {},
-  info: () => {},
-  warn: (message, fields) => console.warn(`pawl: ${message}`, fields ?? ''),
-  error: (message, fields) => console.error(`pawl: ${message}`, fields ?? ''),
 }

@@ -262,7 +262,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Budgets: calls, time, cost and repeated identical calls per turn and session; over budget answers the model, it does not kill the run.`,
   },
   'POL-9': {
-    state: 'not yet',
+    state: 'built',
     says: `A changed definition of a remote tool (rug pull) is quarantined until someone accepts it.`,
   },
   'TASK-1': {

@@ -104,6 +104,8 @@ test('the codes of errors', () => {
       "wait_timeout",
       "wait_cancelled",
       "answer_unchecked",
+      "quarantine_unknown",
+      "quarantine_changed",
       "would_deadlock",
       "attempt_over",
       "lease_lost",

@@ -4,7 +4,8 @@
 import type { Drive, Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { noteOfEdit } from './approve.ts'
-import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
+import { maySay, notStarted, stillRunning } from './attempt.ts'
+import { begin } from './begin.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
@@ -79,14 +80,15 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       const entered = entering instanceof Promise ? await entering : entering
       if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
       slot = entered.slot
-      const trying = attempt(invocation, tool, fresh, slot, host) // the body
+      const trying = begin(asking, fresh, slot) // the body, unless its definition has changed meanwhile
       let given = trying instanceof Promise ? await trying : trying
       while ('full' in given) {
         const again = await enterAgain(asking, slot, given.full) // other workers have what it needs
         if ('settle' in again) return (end = still ? stillRunning(again) : again)
         slot = again.slot
-        given = await attempt(invocation, tool, fresh, slot, host)
+        given = await begin(asking, fresh, slot)
       }
+      if ('held' in given) return (end = still ? stillRunning(given.held) : given.held)
       if ('park' in given) {
         slot.parked()
         return given

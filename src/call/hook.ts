@@ -1,6 +1,7 @@
 // What a hook is: the host's word about a call before and after its body, and about what the model reads of it (CALL-8). hooks.ts and
 // show.ts ask them.
 
+import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ModelPart } from './project.ts'
@@ -37,4 +38,17 @@ export interface Hook {
    * fails, the model reads what it would read without it: what must never get out is for `after` to replace.
    */
   readonly project?: (facts: HookFacts, outcome: Outcome, parts: readonly ModelPart[]) => Projection | Promise<Projection>
+}
+
+/** Throws config_invalid. */
+export function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
+  for (const [index, hook] of hooks.entries()) {
+    const wrong = (why: string): never => {
+      throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
+    }
+    if (typeof hook?.name !== 'string' || hook.name === '') wrong('it needs a name')
+    for (const when of ['before', 'after', 'project'] as const)
+      if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`${when} is not a function`)
+  }
+  return hooks
 }

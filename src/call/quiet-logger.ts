@@ -17,3 +17,11 @@ export function neverThrowing(logger: Logger, redact: Redactor): Logger {
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
+
+/** Where nobody gave another. */
+export const consoleLogger: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: (message, fields) => console.warn(`pawl: ${message}`, fields ?? ''),
+  error: (message, fields) => console.error(`pawl: ${message}`, fields ?? ''),
+}

@@ -3,6 +3,7 @@
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
+import { ToolQuarantined } from '../tool/pin.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { RemoteEntry } from '../tool/toolset.ts'
 import { notStarted } from './attempt.ts'
@@ -35,24 +36,35 @@ async function fetched(name: string, remote: RemoteEntry, invocation: Invocation
   const { interrupted, landed } = invocation
   for (;;) {
     const got = await untilStopped(invocation, remote.load())
-    if (got) return { tool: got }
+    if ('given' in got) return { tool: got.given }
     const { stopped } = invocation
     if (stopped) return notStarted(stopped, interrupted !== null)
-    if (!interrupted && !landed) {
-      const message = `The source of the tool '${name}', ${listed([remote.provider])}, cannot be reached now. It was not run. It may be tried again later.`
-      return { settle: unavailable(message, 'safe') }
-    }
-    // Its body had begun, or its answer has come: "unavailable" would say that nothing happened. So it waits for its source.
+    if (!interrupted && !landed) return notGiven(name, remote, invocation, got.failed)
+    // Its body had begun, or its answer has come: "unavailable" would say that nothing happened. So it waits for its source, or for whoever
+    // accepts what has become of it.
     await untilStopped(invocation, new Promise<void>((resolve) => void host.clock.timer(againMs, resolve)))
   }
 }
 
-/** What it gives; undefined if it fails, or as soon as the call is no longer wanted. */
-function untilStopped<T>(invocation: Invocation, work: Promise<T>): Promise<T | undefined> {
+type Given<T> = { readonly given: T } | { readonly failed: unknown }
+
+/** What it gives; failed, too, as soon as the call is no longer wanted. */
+export function untilStopped<T>(invocation: Invocation, work: Promise<T>): Promise<Given<T>> {
   return new Promise((resolve) => {
-    const forget = invocation.onStop(() => resolve(undefined))
-    void work.then(resolve, () => resolve(undefined)).finally(forget)
+    const forget = invocation.onStop(() => resolve({ failed: undefined }))
+    const failed = (error: unknown): void => resolve({ failed: error })
+    void work.then((given) => resolve({ given }), failed).finally(forget)
   })
+}
+
+/** Why a provider's tool does not run, for the model. */
+export function notGiven(name: string, { provider }: RemoteEntry, { attempt }: Invocation, error: unknown): ToSettle {
+  const ran = attempt > 0 ? 'It was not run again: what it did before is not undone.' : 'It was not run.'
+  const source = `The source of the tool '${name}', ${listed([provider])},`
+  if (!(error instanceof ToolQuarantined))
+    return { settle: unavailable(`${source} cannot be reached now. ${ran} It may be tried again later.`, 'safe') }
+  const message = `${source} has changed the definition of the tool, so it is in quarantine until a person accepts the change. ${ran} Asking again will not help before that. Go on without it, with another tool if there is one, or tell the user that an operator has to look at it.`
+  return { settle: failure({ class: 'unavailable', code: 'tool_quarantined', message, source: 'policy' }) }
 }
 
 const listed = (providers: readonly string[]): string => providers.map((each) => `'${each}'`).join(', ')

@@ -165,6 +165,18 @@ export const errorTable = {
     says: 'The answer must fit the output schema of a tool that this runtime does not have.',
     next: 'Nothing was written and the wait is still open: send the answer to a runtime that has the tool, or give the tool to this one.',
   },
+  quarantine_unknown: {
+    http: 404,
+    retry: false,
+    says: 'No such tool is in quarantine.',
+    next: 'Take provider and tool from runtime.quarantine.list(). Nothing was accepted.',
+  },
+  quarantine_changed: {
+    http: 409,
+    retry: false,
+    says: 'The definition has changed again since it was shown.',
+    next: 'Read the new difference with runtime.quarantine.list(), then decide. Nothing was accepted.',
+  },
   would_deadlock: {
     http: 409,
     retry: false,

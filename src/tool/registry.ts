@@ -15,6 +15,7 @@ export interface ToolListing {
   readonly name: string
   readonly id: string
   readonly title: string | undefined
+  /** Until the contract has been fetched from its provider: what its list says, which is not what is pinned. */
   readonly description: string
   /** Changes when what the model is told does. Undefined while the contract has not been fetched from its provider. */
   readonly fingerprint: string | undefined
@@ -22,8 +23,10 @@ export interface ToolListing {
   readonly internal: boolean
   /** Whose it is, if not the runtime's own. */
   readonly provider: string | undefined
-  /** False while its provider is away. */
+  /** False while its provider is away, or it is in quarantine. */
   readonly available: boolean
+  /** When it was last asked for, its definition was not the accepted one: see runtime.quarantine. Its words are not shown here. */
+  readonly quarantined: boolean
 }
 
 /** The runtime's toolset, for its host. What changes is seen by batches that begin later; those under way keep what they have. */
@@ -122,17 +125,23 @@ export class Registry implements RuntimeTools {
   }
 
   list(): readonly ToolListing[] {
-    return this.#base.entries.map(({ name, id, internal, tool, remote }) => ({
-      name,
-      id,
-      title: tool ? tool.title : remote?.title,
-      description: tool?.description ?? remote?.description ?? '',
-      fingerprint: tool?.fingerprint,
-      hints: tool?.hints,
-      internal,
-      provider: remote?.provider,
-      available: !remote?.away(),
-    }))
+    return this.#base.entries.map(({ name, id, internal, tool, remote }) => {
+      const quarantined = remote?.held() ?? false
+      // Who makes a list for a model of this must not pass on what nobody has accepted.
+      const said = quarantined ? { title: undefined, description: '' } : (tool ?? remote)
+      return {
+        name,
+        id,
+        title: said?.title,
+        description: said?.description ?? '',
+        fingerprint: tool?.fingerprint,
+        hints: tool?.hints,
+        internal,
+        provider: remote?.provider,
+        available: !quarantined && !remote?.away(),
+        quarantined,
+      }
+    })
   }
 
   async provide(provider: Provider): Promise<void> {

@@ -1,9 +1,12 @@
 // A provider as the runtime lives with it (TOOL-5). It may throw, hang, lie, come and go: none of that reaches a batch. What is asked of
-// it is bounded in time, what it says is read once and checked, and while it is away it is asked again, less and less often.
+// it is bounded in time, what it says is read once and checked, and while it is away it is asked again, less and less often. A contract is
+// given only while its definition is the accepted one (POL-9).
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { Logger } from './context.ts'
+import { definitionOf, type Pins, ToolQuarantined } from './pin.ts'
 import { type Manifest, type Provider, readManifests, saying } from './provider.ts'
 import { isTool, nameShape, remoteTool, type Tool } from './tool.ts'
 import type { Entry, RemoteEntry } from './toolset.ts'
@@ -18,6 +21,7 @@ const longestRetryMs = 60_000
 export interface SourceHost {
   readonly clock: Clock
   readonly logger: Logger
+  readonly pins: Pins
   /** Its entries are others now. */
   changed(): void
   /** Hears of each contract as it comes. */
@@ -34,6 +38,10 @@ export class Source {
   readonly #provider: Provider
   readonly #host: SourceHost
   #manifests: readonly Manifest[] = []
+  /** Its entries by id: batches under way may hold older ones. */
+  #current: ReadonlyMap<string, Entry> = new Map()
+  /** What is in quarantine, by id: the fingerprint that was told of. */
+  readonly #held = new Map<string, string>()
   #refreshing: Promise<void> | null = null
   #again = false
   #lastLook = -Infinity
@@ -122,6 +130,7 @@ export class Source {
     this.#tell(problems)
     // Contracts are fetched anew: what a source says has changed may be any of them.
     this.entries = this.#manifests.map((manifest) => this.#entryOf(manifest))
+    this.#current = new Map(this.entries.map((entry) => [entry.id, entry]))
     this.#host.changed()
   }
 
@@ -135,21 +144,34 @@ export class Source {
   #entryOf({ name, id = name, title, description, hints, sensitive = false }: Manifest): Entry {
     let contract: Tool | undefined
     let loading: Promise<Tool> | undefined
+    /** The entry of the last look, if that is another one. */
+    const newer = (): RemoteEntry | undefined => {
+      const current = this.#current.get(id)?.remote
+      return current === remote ? undefined : current
+    }
     const load = (): Promise<Tool> => {
       if (this.away || this.#closed) return Promise.reject(new Error('The source is away'))
-      loading ??= this.#resolve(name, id).then(
+      loading ??= (newer()?.load() ?? this.#resolve(name, id)).then(
         (tool) => (contract = tool),
+        // What is in quarantine is asked for again too: somebody may have accepted it, or the source returned to what it was.
         (error: unknown) => {
           loading = undefined
-          this.#host.logger.warn(`Provider '${this.name}': it did not give the tool '${name}': ${saying(error)}`, { tool: name })
           throw error
         },
       )
       return loading
     }
+    const accepted = (): Soon<unknown> => {
+      // One that has the name under another id now is another tool, and still tells what became of this one.
+      const now = this.#current.get(id) ?? this.entries.find((entry) => entry.name === name)
+      if (this.away || this.#closed || !now?.remote) return undefined
+      return now.remote === remote ? (contract ?? load()) : now.remote.accepted()
+    }
     // A barrier is always right, if slower: only a source that is trusted may say beforehand that its tool runs beside others.
     const guess = this.trusted && hints?.readOnly ? 'parallel' : 'barrier'
-    const remote: RemoteEntry = { provider: this.name, title, description, away: () => this.away, load }
+    const about = { provider: this.name, title, description }
+    const held = (): boolean => contract === undefined && this.#held.has(id)
+    const remote: RemoteEntry = { ...about, away: () => this.away, held, load, accepted }
     const key = `${id}@provider:${this.name}` as const
     const keys = id === name ? ([key] as const) : ([key, `${name}@provider:${this.name}`] as const)
     return {
@@ -171,12 +193,29 @@ export class Source {
   }
 
   async #resolve(name: string, id: string): Promise<Tool> {
-    const tool = await this.#bounded(() => this.#provider.resolve(name))
-    if (!isTool(tool)) throw new TypeError('what it resolved to was not made with tool()')
-    if (tool.name !== name) throw new TypeError(`what it resolved to is named '${tool.name}'`)
-    const own = remoteTool(tool, { id, provider: this.name, trusted: this.trusted })
-    this.#host.resolved(own)
-    return own
+    try {
+      const tool = await this.#bounded(() => this.#provider.resolve(name))
+      if (!isTool(tool)) throw new TypeError('what it resolved to was not made with tool()')
+      if (tool.name !== name) throw new TypeError(`what it resolved to is named '${tool.name}'`)
+      const own = remoteTool(tool, { id, provider: this.name, trusted: this.trusted })
+      const definition = definitionOf(own, this.name)
+      if (!(await this.#host.pins.judge(definition))) throw this.#quarantined(id, definition.fingerprint)
+      this.#held.delete(id)
+      this.#host.resolved(own)
+      return own
+    } catch (error) {
+      if (!(error instanceof ToolQuarantined))
+        this.#host.logger.warn(`Provider '${this.name}': it did not give the tool '${name}': ${saying(error)}`, { tool: name })
+      throw error
+    }
+  }
+
+  #quarantined(id: string, fingerprint: string): ToolQuarantined {
+    const why = `Provider '${this.name}': the definition of its tool '${id}' is not the accepted one any more, so it is in quarantine`
+    if (this.#held.get(id) !== fingerprint)
+      this.#host.logger.error(`${why}. See runtime.quarantine.list().`, { provider: this.name, tool: id, fingerprint })
+    this.#held.set(id, fingerprint)
+    return new ToolQuarantined(why)
   }
 
   /** What the provider answers, or an error when it takes too long. What it says after that is dropped. */

@@ -5,6 +5,7 @@
 // name or its id, and what is recorded under an id never means two tools of one toolset.
 
 import { PawlError } from '../kernel/errors.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { Concurrency } from './terms.ts'
 import { isTool, type Tool } from './tool.ts'
 
@@ -34,8 +35,18 @@ export interface RemoteEntry {
   readonly description: string
   /** Its source does not answer. */
   away(): boolean
-  /** Fetches the contract, once for all who ask. Rejects if the source does not give it; asked again, it tries again. */
+  /** When it was last asked for, its definition was not the accepted one (POL-9). */
+  held(): boolean
+  /**
+   * Fetches the contract, once for all who ask. Rejects if the source does not give it, and with ToolQuarantined if it is not the accepted
+   * one; asked again, it tries again.
+   */
   load(): Promise<Tool>
+  /**
+   * For who has a contract, perhaps from before a change: at once, if the one that the source gives now is the accepted one, or if the
+   * source is away or does not have the tool any more. Else a promise, which rejects as load() does.
+   */
+  accepted(): Soon<unknown>
 }
 
 export interface Toolset {
