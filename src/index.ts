@@ -11,7 +11,7 @@ export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from '.
 export type { Trouble } from './call/trouble.ts'
 export type { Limits } from './call/limits.ts'
 export type { OutputBudget } from './call/fit.ts'
-export type { BudgetLimits } from './policy/budget.ts'
+export type { BudgetLimits, Budgets, TenantLimits } from './policy/budget.ts'
 export type { PolicyDefinition, Rule } from './policy/rules.ts'
 export type { ResolveAnswer } from './engine/engine.ts'
 export type { Duration } from './kernel/duration.ts'

@@ -15,7 +15,6 @@ import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
-import { SessionUsage } from './call/usage.ts'
 import type { Drive, Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/announce-tool.ts'
@@ -30,7 +29,7 @@ import type { Outcome } from './kernel/outcome.ts'
 import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
-import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
+import { type Budgets, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Batches } from './session/batch.ts'
 import { Records } from './session/records.ts'
@@ -78,8 +77,8 @@ export interface RuntimeOptions {
   readonly sizes?: Partial<Sizes>
   /** Who may call what; several layers: the strictest wins. */
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
-  /** How much a session may ask of tools. */
-  readonly budget?: BudgetLimits
+  /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
+  readonly budgets?: Budgets
   readonly hooks?: readonly Hook[]
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
@@ -134,7 +133,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const output = checkBudget(options.output)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
-  const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
+  const { turn, session, tenant } = defineBudgets(options.budgets ?? {})
+  const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const hooks = checkHooks(options.hooks ?? [])
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
@@ -155,7 +155,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store, redact)
-    const usage = new SessionUsage(budget, store)
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
@@ -171,7 +170,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       queue,
       hooks,
       policies,
-      usage,
+      budgets,
       sizes,
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
@@ -254,7 +253,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'limits',
   'sizes',
   'policy',
-  'budget',
+  'budgets',
   'hooks',
   'output',
   'announce',

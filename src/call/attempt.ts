@@ -11,6 +11,7 @@ import { onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
+import type { Bill } from './bill.ts'
 import { type ClockName, Watch } from './clocks.ts'
 import { Context } from './context.ts'
 import type { Pace } from './family.ts'
@@ -29,8 +30,14 @@ export const graceMs = 50
 export type Full = { readonly full: NoRoom }
 
 /** At once, if the body was. */
-export const attempt = (invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost): Soon<Driven | Full> =>
-  new Attempt(invocation, tool, accepted, slot, host).run()
+export const attempt = (
+  invocation: Invocation,
+  tool: Tool,
+  accepted: Accepted,
+  slot: Slot,
+  host: CallHost,
+  bill: Bill,
+): Soon<Driven | Full> => new Attempt(invocation, tool, accepted, slot, host, bill).run()
 
 class Attempt implements Pace {
   readonly #invocation: Invocation
@@ -41,19 +48,19 @@ class Attempt implements Pace {
   readonly #host: CallHost
   readonly #watch: Watch
   readonly #unwatch: () => void
-  readonly #began: number | null
+  readonly #bill: Bill
   #context: Context | null = null
   /** What stopped it first. */
   #why: Why | null = null
   #onStop: ((why: Why) => void) | null = null
 
-  constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost) {
+  constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost, bill: Bill) {
     const { options, request } = invocation
     this.#invocation = invocation
     this.#tool = tool
     this.#accepted = accepted
     this.#slot = slot
-    this.#began = host.usage.counts ? host.clock.now() : null
+    this.#bill = bill
     this.#host = host
     const { createdAt } = request
     this.#watch = new Watch(host, { options, createdAt, clocks: tool.clocks }, (name) => this.#stop(name))
@@ -165,10 +172,10 @@ class Attempt implements Pace {
     this.#onStop?.(why)
   }
 
-  /** What it took counts for the budget of its session (POL-8). */
-  #charged(driven: Driven): Driven {
-    const { usage, clock } = this.#host
-    if (this.#began !== null && 'settle' in driven) usage.settled(this.#invocation.request, clock.now() - this.#began, driven.settle)
+  /** What it took is charged when the call ends, or parks (POL-8). */
+  #billed(driven: Driven): Driven {
+    if (this.#host.budgets.length > 0) this.#bill.ms += this.#watch.ranMs
+    if ('settle' in driven && driven.settle.cost !== undefined) this.#bill.costs(driven.settle.cost)
     return driven
   }
 
@@ -181,7 +188,7 @@ class Attempt implements Pace {
   #ended(ended: Ended): Driven | Full {
     this.#close()
     if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
-    return this.#charged(settled(ended, this.#invocation, this.#host))
+    return this.#billed(settled(ended, this.#invocation, this.#host))
   }
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
@@ -190,7 +197,7 @@ class Attempt implements Pace {
       return this.#notWanted(why)
     }
     try {
-      return this.#charged(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
+      return this.#billed(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
     } finally {
       this.#close()
     }

@@ -4,6 +4,7 @@
 import type { Drive, Driven, Invocation, Stop } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { attempt, maySay, notStarted, stillRunning } from './attempt.ts'
+import { Bill } from './bill.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
@@ -16,16 +17,20 @@ import { afterInterruption, poisoned } from './recover.ts'
 import { resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
 import type { Slot } from './slot.ts'
+import { charged, withinBudget } from './within-budget.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
-  async (invocation) =>
-    cancelledOutside(invocation, host, await life(invocation, host)) // a cancelled call's waits end with it
+  async (invocation) => {
+    const bill = new Bill()
+    const ending = cancelledOutside(invocation, host, await life(invocation, host, bill)) // a cancelled call's waits end with it
+    return charged(invocation, host, bill, ending instanceof Promise ? await ending : ending)
+  }
 
 /** The store was away: how this execution went nobody knows, and the call is taken up again. */
 const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
 
-async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
+async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise<Driven> {
   const { request, options } = invocation
   let slot: Slot | null = null
   let end: Driven | null = null
@@ -50,6 +55,9 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
     const permitting = invocation.stopped ? null : permit(asking, accepted.args)
     const refused = permitting instanceof Promise ? await permitting : permitting
     if (refused) return (end = refused)
+    const counting = invocation.stopped ? null : withinBudget(asking) // from here on it counts
+    const over = counting instanceof Promise ? await counting : counting
+    if (over) return (end = over)
     const lateAt = tooLateAt(request.createdAt, options, tool.clocks) ?? Infinity
     // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
     let givenUp = false
@@ -65,13 +73,13 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       const entered = entering instanceof Promise ? await entering : entering
       if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
       slot = entered.slot
-      const trying = attempt(invocation, tool, fresh, slot, host) // the body
+      const trying = attempt(invocation, tool, fresh, slot, host, bill) // the body
       let given = trying instanceof Promise ? await trying : trying
       while ('full' in given) {
         const again = await enterAgain(asking, slot, given.full) // other workers have what it needs
         if ('settle' in again) return (end = still ? stillRunning(again) : again)
         slot = again.slot
-        given = await attempt(invocation, tool, fresh, slot, host)
+        given = await attempt(invocation, tool, fresh, slot, host, bill)
       }
       if ('park' in given) {
         slot.parked()

@@ -31,6 +31,7 @@ export class Watch implements Alarm {
   readonly #alarms: Alarms
   readonly #expired: (name: ClockName) => void
   readonly #idleMs: number | undefined
+  readonly #attemptMs: number
   #attemptLeft: number
   #lateAt: number | undefined
   due = 0
@@ -49,7 +50,8 @@ export class Watch implements Alarm {
     this.#clock = clock
     this.#alarms = alarms
     this.#expired = expired
-    this.#attemptLeft = clockMs('attempt', options, clocks) as number
+    this.#attemptMs = clockMs('attempt', options, clocks) as number
+    this.#attemptLeft = this.#attemptMs
     this.#idleMs = clockMs('idle', options, clocks)
     this.#lateAt = tooLateAt(createdAt, options, clocks)
     this.#run()
@@ -58,14 +60,19 @@ export class Watch implements Alarm {
 
   /** The body waits: its own clocks stand still. A total deadline is an instant and does not. */
   pause(): void {
-    if (this.#waits++ > 0 || this.#stopped) return
-    this.#halt()
+    if (this.#waits++ > 0) return
+    if (!this.#stopped) this.#halt()
     this.#attemptLeft = this.due - this.#clock.monotonic()
   }
 
   resume(): void {
     if (--this.#waits > 0 || this.#stopped) return
     this.#run()
+  }
+
+  /** How long the body has run, without its waits. */
+  get ranMs(): number {
+    return Math.round(this.#attemptMs - (this.#waits > 0 ? this.#attemptLeft : this.due - this.#clock.monotonic()))
   }
 
   /** A process that was stopped comes back with its deadline passed and its timer still to ring: asked before anything is started. */

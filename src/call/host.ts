@@ -5,6 +5,7 @@ import type { CallRequest } from '../journal/call-state.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Budget } from '../policy/budget.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -12,7 +13,6 @@ import type { Alarms } from './alarms.ts'
 import type { Hook } from './hook.ts'
 import type { Pace } from './family.ts'
 import type { Queue } from './queue.ts'
-import type { SessionUsage } from './usage.ts'
 
 export interface CallHost {
   /** The tools as this call sees them: those that stood when its batch began. */
@@ -26,7 +26,8 @@ export interface CallHost {
   readonly queue: Queue
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
-  readonly usage: SessionUsage
+  /** What is held to in each scope, the widest first; none if there are no budgets. */
+  readonly budgets: readonly Budget[]
   readonly sizes: Sizes
   /** Over so many workers' deaths a call is not run again. */
   readonly poisonAfter: number

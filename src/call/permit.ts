@@ -1,30 +1,27 @@
-// Policy, seen from a call (POL-1, POL-8): may it run, and is there budget left. Asked before the body runs, and again after a recovery:
-// what is denied by then does not run. A call that needs a person's approval is refused until approvals exist.
+// Policy, seen from a call (POL-1): may it run. Asked before the body runs, and again after a recovery: what is denied by then does not run.
+// A call that needs a person's approval is refused until approvals exist.
 
-import type { Invocation, ToSettle } from '../engine/engine.ts'
+import type { ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
-import type { OverBudget } from '../policy/budget.ts'
 import { decide, type Decision, defaultDecision } from '../policy/decide.ts'
 import type { ToolFacts } from '../policy/rules.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Tool } from '../tool/tool.ts'
 import { ask, type Asking, endOf, Unanswered } from './asked.ts'
-import type { CallHost } from './host.ts'
 
 /** Null: it may run. At once, unless a policy function has to be waited for. */
 export function permit(asking: Asking, args: Json): Soon<ToSettle | null> {
   const { invocation, tool, host } = asking
-  if (host.policies.length === 0) return verdict(byDefault(tool), invocation, host)
+  if (host.policies.length === 0) return verdict(byDefault(tool))
   const { position, principal } = invocation.request
   const facts = { tenant: position.tenant, session: position.session, principal, tool: factsOf(tool), args }
   const report = (error: unknown): void =>
     host.logger.error('A policy function failed, so the call is denied', { tool: tool.name, callId: invocation.callId, error })
-  const decided = (decision: Decision): Soon<ToSettle | null> => verdict(decision, invocation, host)
   const deciding = (): Soon<Decision> => decide(host.policies, facts, report)
   const asked = host.policies.some((policy) => policy.decide) ? ask('A policy function', asking, deciding) : deciding()
-  if (!(asked instanceof Promise)) return decided(asked)
-  return asked.then(decided, (error: unknown) => {
+  if (!(asked instanceof Promise)) return verdict(asked)
+  return asked.then(verdict, (error: unknown) => {
     if (!(error instanceof Unanswered)) throw error
     const end = endOf(error)
     if (end) return end
@@ -42,16 +39,12 @@ function byDefault(tool: Tool): Decision {
   return decision
 }
 
-function verdict(decision: Decision, invocation: Invocation, host: CallHost): Soon<ToSettle | null> {
+function verdict(decision: Decision): ToSettle | null {
   if (decision.effect === 'deny') return refused('denied_by_policy', decision.reason)
   if (decision.effect === 'ask')
     return refused('approval_required', `${decision.reason} It was not run: this needs the approval of a person.`)
-  const counted = host.usage.overBudget(invocation)
-  return counted instanceof Promise ? counted.then(withinBudget) : withinBudget(counted)
+  return null
 }
-
-const withinBudget = (over: OverBudget | null): ToSettle | null =>
-  over && { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }
 
 /** Policy hears a remote tool's own words about itself, and whether they count. */
 const factsOf = ({ name, id, hints, remote }: Tool): ToolFacts =>

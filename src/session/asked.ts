@@ -29,6 +29,7 @@ interface Around {
   readonly stop: boolean
   readonly root: string | undefined
   readonly above: readonly string[] | undefined
+  readonly turn: string | undefined
 }
 
 export function askedOf(
@@ -67,7 +68,7 @@ function optionsOf(
   call: CallAsk,
   tool: string,
   read: ReadArguments,
-  { batch, order, root, above, stop }: Around,
+  { batch, order, root, above, turn, stop }: Around,
   internal: boolean,
   mostBytes: number,
 ): CallOptions | null {
@@ -82,6 +83,7 @@ function optionsOf(
   if (call.deadline !== undefined) options.deadline = Number(call.deadline)
   if (order !== 0) options.order = order
   if (stop) options.stop = true
+  if (turn !== undefined) options.turn = turn
   if (root !== undefined) options.root = root
   if (internal) options.internal = true
   if (above !== undefined) options.above = above

@@ -7,7 +7,7 @@ import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, type OpenCall, type Until } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, checkTurn, type OpenCall, type Until } from './ask.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
@@ -16,6 +16,8 @@ import { Cancel } from './gather.ts'
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
   readonly batch?: string
+  /** Names the turn the calls belong to, and all that they call: `budgets.turn` is for each of them. */
+  readonly turn?: string
   /** Cancels the batch. */
   readonly signal?: AbortSignal
   /** `stop`: the first failure cancels what runs and does not start the rest. Default: the batch goes on. */
@@ -49,7 +51,7 @@ export interface Session {
   call<Ask, Output>(
     tool: Tool<Ask, Output>,
     input: Ask,
-    options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string },
+    options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string },
   ): CallHandle<Output>
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
@@ -81,6 +83,8 @@ export interface SessionHost {
   readonly registry: Registry
   readonly works: boolean
 }
+
+const turnOf = (turn: string | undefined): { turn?: string } => (turn === undefined ? {} : { turn: checkTurn(turn) })
 
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
   const tenant = options.tenant ?? 'default'
@@ -116,22 +120,22 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return set.tools
     },
-    run: (async (calls: readonly CallAsk[], { batch, signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
+    run: (async (calls: readonly CallAsk[], { batch, turn, signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
       checkAsks(calls)
       const named = batch === undefined ? '' : checkBatch(batch)
-      const how = { tools: standing(), batch: named, onFailure, ...(signal ? { signal } : {}) }
+      const how = { tools: standing(), batch: named, onFailure, ...turnOf(turn), ...(signal ? { signal } : {}) }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],
-    call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
-      const { id: given, batch: named, ...rest } = how
+    call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string; turn?: string } = {}): CallHandle<Output> {
+      const { id: given, batch: named, turn, ...rest } = how
       const batch = named === undefined ? '' : checkBatch(named)
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
       checkAsk(call)
       const stop = new AbortController()
       let settled = false
       const outcome = host.batches
-        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal, byHost: true })
+        .run(place, [call], { tools: standing(), batch, ...turnOf(turn), onFailure: 'continue', signal: stop.signal, byHost: true })
         .then(([first]) => {
           settled = true
           return first as unknown as CallOutcome<Output>

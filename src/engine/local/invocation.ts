@@ -83,6 +83,9 @@ export class LocalInvocation implements Invocation {
     this.#places ??= new CallPlaces(this.held, this.options)
     return this.#places
   }
+  get tally(): Invocation['tally'] {
+    return (tally) => this.#host.tallies.add({ held: this.held, known: this.#known, tally })
+  }
   get claimed(): boolean {
     return this.#known.read
   }

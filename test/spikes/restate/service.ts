@@ -11,7 +11,6 @@ import { sizesOf } from '../../../src/kernel/sizes.ts'
 import { systemClock } from '../../../src/kernel/time.ts'
 import { Alarms } from '../../../src/call/alarms.ts'
 import { Queue } from '../../../src/call/queue.ts'
-import { SessionUsage } from '../../../src/call/usage.ts'
 import { toolset } from '../../../src/tool/toolset.ts'
 import { callWorkflow } from './workflow.ts'
 
@@ -145,7 +144,7 @@ const host = {
   queue: new Queue(systemClock),
   hooks: [],
   policies: [],
-  usage: new SessionUsage(undefined, { events: () => [], call: () => undefined }),
+  budgets: [],
   sizes: sizesOf(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
