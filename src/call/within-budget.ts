@@ -111,5 +111,7 @@ function aboutOf({ request, options }: Invocation): { round: string | null; tool
 /** Of a hash, in characters of six bits: it is kept with every call of the last two messages. */
 const enough = 22
 /** The same answer for another price is the same answer. */
-const answerHash = ({ cost: _, ...answer }: Outcome): string =>
-  createHash('sha256').update(encode(answer)).digest('base64url').slice(0, enough)
+function answerHash(outcome: Outcome): string {
+  const { cost: _, ...answer } = outcome
+  return createHash('sha256').update(encode(answer)).digest('base64url').slice(0, enough)
+}

@@ -76,7 +76,7 @@ export class Tallies {
 
   /** One write at a time; what comes meanwhile goes with the next. Never throws: each call hears of its own. */
   async #drain(place: string, lane: Lane): Promise<void> {
-    await null // its siblings are on their way
+    await Promise.resolve() // its siblings are on their way
     while (lane.waiting.length > 0) await this.#counted(nextOf(lane.waiting), lane)
     this.#lanes.delete(place)
   }
