@@ -258,7 +258,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A new user message while calls wait: the history gets a placeholder result and the later outcome arrives as a runtime notice (default), or the calls are superseded; never a broken conversation.`,
   },
   'POL-8': {
-    state: { missing: 'turns, cost, calls that other processes make in a session while this one works in it' },
+    state: 'built',
     says: `Budgets: calls, time, cost and repeated identical calls per turn and session; over budget answers the model, it does not kill the run.`,
   },
   'POL-9': {

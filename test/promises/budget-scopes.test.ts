@@ -184,7 +184,6 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
         tool({ ...about, name: 'gives', execute: () => result('seen', { cost: cost as number }) }),
         tool({ ...about, name: 'fails', execute: () => Promise.reject(fail('no', { cost: cost as number })) }),
       ])
-      // oxlint-disable-next-line no-unused-expressions -- fail() itself throws, in the body
       for (const name of ['gives', 'fails'])
         expect(await ask(runtime, name)).toMatchObject([{ failure: { class: 'internal', code: 'value_invalid' } }])
     },
@@ -201,18 +200,25 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     const used = async (): Promise<number> =>
       (JSON.parse((await store.kept({ of: 'usage', tenant: 'acme', session: 's', key: 'session' }))?.value ?? '{}') as { time: number })
         .time
-    const runtime = await fleet.start(tools, { budgets: { session: { time: '9s' } } })
+    const runtime = await fleet.start(tools, { budgets: { session: { time: '11s' } } })
     const sleeps = ask(runtime, 'sleeps')
     await clock.advance('2h')
     expect(told(await sleeps)).toEqual(['success'])
     expect(await used()).toBe(5_000)
+    const stop = new AbortController()
+    const stopped = ask(runtime, 'sleeps', { signal: stop.signal })
+    await clock.advance('30m')
+    stop.abort()
+    await clock.advance('1s')
+    expect(told(await stopped)).toEqual(['cancelled'])
+    expect(await used()).toBe(7_000)
     const parks = ask(runtime, 'parks')
     await clock.advance('4s')
-    expect(await used()).toBe(9_000)
-    expect(messageOf((await ask(runtime))[0])).toMatch(/9 of 9 seconds of tool time/)
+    expect(await used()).toBe(11_000)
+    expect(messageOf((await ask(runtime))[0])).toMatch(/11 of 11 seconds of tool time/)
     await clock.advance('1h')
     expect(told(await parks)).toEqual(['wait_timeout'])
-    expect(await used()).toBe(9_000)
+    expect(await used()).toBe(11_000)
   })
 
   test('POL-8: what policy denies counts for nothing; what the budget refuses still counts as a repeat', async () => {
@@ -227,9 +233,28 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(told(await raised.session('s', { tenant: 'acme' }).run(calls(2), { batch: 'other' }))).toEqual(['success', 'over_budget'])
   })
 
+  test('POL-8: the same answer at another price is a loop; so is one whose calls are named by keys', async () => {
+    let price = 0
+    const paid = tool({
+      name: 'look',
+      description: 'Costs',
+      input: z.object({ n: z.number() }),
+      execute: () => result('seen', { cost: price++ }),
+    })
+    const runtime = await fleet.start([paid], { budgets: { session: { repeats: 2 } } })
+    expect(await askAll(runtime, 3)).toEqual(['success', 'success', 'over_budget'])
+    const seen: CallOutcome[] = []
+    for (let n = 0; n < 3; n++) {
+      const call = { id: 'a', name: 'look', input: { n: 1 }, idempotencyKey: `k${n}` }
+      seen.push(...(await runtime.session('keys').run([call, { ...call, id: 'b', idempotencyKey: `l${n}` }], { batch: `k${n}` })))
+    }
+    expect(told(seen)).toEqual(['success', 'success', 'success', 'success', 'over_budget', 'over_budget'])
+  })
+
   test('POL-8: calls whose payloads are sealed, and those beside them, are counted and known again', async () => {
-    const secret = tool({ ...about(), name: 'secret', sensitive: true })
-    const plain = tool({ ...about(), name: 'plain' })
+    const about = { description: 'Looks', input: z.object({ n: z.number() }), execute: () => 'seen' }
+    const secret = tool({ ...about, name: 'secret', sensitive: true })
+    const plain = tool({ ...about, name: 'plain' })
     const keys = { secret: new Uint8Array(32).fill(7) }
     const budgets = { session: { calls: 4, repeats: 2 } }
     const mixed = ['plain', 'secret', 'secret', 'plain', 'secret'].map((name, n) => ({ id: `c${n}`, name, input: { n } }))
@@ -237,8 +262,8 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(ran(await runtime.session('s').run(mixed, { batch: 'm' }))).toBe(4)
     const again = await fleet.start([secret, plain], { keys, budgets })
     expect(told(await again.session('s').run(mixed.slice(0, 2), { batch: 'n' }))).toEqual(['over_budget', 'over_budget'])
+    for (const { id } of mixed) expect(await again.session('s').calls.get(id, { batch: 'm' })).toMatchObject({ state: 'settled' })
   })
-  const about = () => ({ description: 'Looks', input: z.object({ n: z.number() }), execute: () => 'seen' })
 
   test('POL-8: without a budget that a call is held to nothing is read or kept', async () => {
     let touched = 0

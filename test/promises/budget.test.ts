@@ -259,6 +259,33 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(told([...(await ask(runtime)), ...(await ask(runtime))])).toEqual(['success', 'over_budget'])
   })
 
+  test('POL-8: what reconcile finds costs what it says, whatever a hook makes of it', async () => {
+    const first = mortal(store)
+    void ask(await start([look(hang)], { cost: 5 }, first.store))
+    await clock.advance(100)
+    first.die()
+    const found = look(() => 'seen', { reconcile: () => ({ value: result('found', { cost: 5 }) }) })
+    const hooks = [{ name: 'mask', after: () => ({ replace: { status: 'success' as const, value: 'masked' } }) }]
+    const runtime = await createRuntime({ store, tools: [found], clock, logger, hooks, budgets: { session: { cost: 5 } } })
+    open.push(runtime)
+    await clock.advance('31s')
+    asked = 0
+    expect(await ask(runtime)).toMatchObject([{ status: 'success', value: 'masked', cost: 5 }])
+    expect(told(await ask(runtime))).toEqual(['over_budget'])
+  })
+
+  test('POL-8: a call that began before there was a budget is not said not to have run', async () => {
+    const first = mortal(store)
+    void ask(await createRuntime({ store: first.store, tools: [look(hang, { onCrash: 'rerun' })], clock, logger }))
+    await clock.advance(100)
+    first.die()
+    const runtime = await start([look(() => 'seen', { onCrash: 'rerun' })], { calls: 1 })
+    expect(told(await ask(runtime))).toEqual(['success'])
+    await clock.advance('31s')
+    asked = 0
+    expect(await ask(runtime)).toMatchObject([{ status: 'success', attempts: 2 }])
+  })
+
   test.for(['budget', 'budget:settled'])('POL-8: a store that is away at the mark %s allows nothing, and is asked again', async (mark) => {
     let ran = 0
     let away = true
@@ -322,9 +349,8 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
       write(change, heard, how) {
         if (hasMark('budget')(change) && change.guards.length > 2 && thieves++ === 0) {
           const [refused] = change.guards
-          return void heard({ ok: false, refused: refused as Change['guards'][number] })
-        }
-        store.write(change, heard, how)
+          heard({ ok: false, refused: refused as Change['guards'][number] })
+        } else store.write(change, heard, how)
       },
     }
     const runtime = await start([look(() => 'seen', { concurrency: 'parallel' })], { calls: 5 }, stolen)

@@ -101,6 +101,8 @@ export class Tallies {
       }
       if ('failed' in answer) return fails(open, lane, answer)
       if (answer.ok) {
+        // Of a lane that is never idle, only what the last group was about: it may serve thousands of sessions.
+        lane.rows.clear()
         for (const row of rows) lane.rows.set(placeOf(row.name), row)
         for (const [order, each] of open.entries()) counts(each, steps[order] as StepRecord)
         return
