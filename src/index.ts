@@ -12,12 +12,14 @@ export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from '.
 export type { Trouble } from './call/trouble.ts'
 export type { Limits } from './call/limits.ts'
 export type { OutputBudget } from './call/fit.ts'
-export type { BudgetLimits } from './policy/budget.ts'
+export type { BudgetLimits, Budgets, TenantLimits } from './policy/budget.ts'
 export type { Decision, Explanation, Vote as PolicyVote } from './policy/decide.ts'
 export type { AcceptChange, Quarantine, QuarantinedTool } from './people/pins.ts'
 export type { PolicyDefinition, Rule } from './policy/rules.ts'
 export type { RememberedRule } from './policy/remembered.ts'
 export type { Preview, Vote } from './journal/asks.ts'
+export type { ClientCall } from './people/clients.ts'
+export type { ConnectionListed, ConnectionOf, Connections } from './people/connections.ts'
 export type { DecideAnswer } from './people/decide.ts'
 export type { InboxItem, InboxKind, InboxQuery, InboxVerb } from './people/inbox.ts'
 export type { RememberedRules } from './people/rules.ts'
@@ -41,7 +43,9 @@ export type { Ids } from './kernel/id.ts'
 export type { Answer } from './wait/resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './kernel/value.ts'
 export type {
+  AskedQuestion,
   CancelledWait,
+  Connection,
   Later,
   LaterOptions,
   Logger,
@@ -49,6 +53,8 @@ export type {
   OutputPage,
   Outputs,
   Progress,
+  Question,
+  QuestionAnswer,
   Step,
   StepOptions,
   ToolContext,
@@ -61,7 +67,7 @@ export type { Manifest, Provider } from './tool/provider.ts'
 export type { RuntimeTools, ToolListing } from './tool/registry.ts'
 export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tool/tool.ts'
 export type { Clocks, Rate, Retry, ToolLimits } from './tool/terms.ts'
-export type { ResultOptions, ToolResult } from './tool/result.ts'
+export type { RequiredConnection, ResultOptions, ToolResult } from './tool/result.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
 
 export type { Runtime, RuntimeOptions }
@@ -74,7 +80,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 
 export { tool } from './tool/tool.ts'
 export { fail, retry, ToolFailure } from './kernel/outcome.ts'
-export { result } from './tool/result.ts'
+export { connectionRequired, result } from './tool/result.ts'
 export { Attachment } from './kernel/value.ts'
 export { type ErrorCode, PawlError } from './kernel/errors.ts'
 export { notice } from './session/notice.ts'

@@ -17,7 +17,6 @@ import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
-import { SessionUsage } from './call/usage.ts'
 import type { Drive, Invocation, ResolveAnswer } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/announce-tool.ts'
@@ -33,8 +32,9 @@ import { PinsOnRecord, type Quarantine } from './people/pins.ts'
 import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
 import { type Sizes, sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
-import { type BudgetLimits, defineBudgets } from './policy/budget.ts'
+import { type Budgets, defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
+import type { Connections } from './people/connections.ts'
 import type { DecideAnswer } from './people/decide.ts'
 import type { InboxItem, InboxQuery } from './people/inbox.ts'
 import { openPeople } from './people/people.ts'
@@ -86,8 +86,8 @@ export interface RuntimeOptions {
   readonly sizes?: Partial<Sizes>
   /** Who may call what; several layers: the strictest wins. */
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
-  /** How much a session may ask of tools. */
-  readonly budget?: BudgetLimits
+  /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
+  readonly budgets?: Budgets
   readonly hooks?: readonly Hook[]
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
@@ -112,6 +112,8 @@ export interface Runtime {
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
   /** Rules that people made when they decided. */
   readonly rules: RememberedRules
+  /** What people have connected: tokens of providers, per tenant and person. */
+  readonly connections: Connections
   /** What the policy says about a call, and why. Runs nothing. */
   explain(call: ExplainCall): Promise<Explained>
   /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
@@ -154,7 +156,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const output = checkBudget(options.output)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
-  const budget = defineBudgets(options.budget ? { session: options.budget } : {}).session
+  const { turn, session, tenant } = defineBudgets(options.budgets ?? {})
+  const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const hooks = checkHooks(options.hooks ?? [])
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
@@ -176,7 +179,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const feed = new Feed(store, redact)
-    const usage = new SessionUsage(budget, store)
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
@@ -206,7 +208,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       hooks,
       policies,
       remembered: (of) => people.remembered(of),
-      usage,
+      connection: (of, provider) => people.connection(of, provider),
+      openSecret: (wait, sealed) => people.openSecret(wait, sealed),
+      budgets,
       sizes,
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
@@ -228,10 +232,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       standing.changed()
       engine.look()
     })
-    const keep: KeepHost = { store, clock, cancel: (uid, why) => engine.cancel(uid, why) }
+    const cancel = (uid: string, why: { reason: string; by: string | null }): Promise<boolean> => engine.cancel(uid, why)
+    const keep: KeepHost = { store, clock, cancel }
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ batches, feed, records, ids, registry, works }, id, about),
+      session: (id, about) => openSession({ batches, feed, records, ids, registry, works, people, cancel }, id, about),
       tools: {
         add: (tools) => registry.add(tools),
         remove: (name) => registry.remove(name),
@@ -247,6 +252,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       inbox: (query) => people.inbox(query),
       decide: (id, decision) => people.decide(id, decision),
       rules: people.rules,
+      connections: people.connections,
       explain: (call) =>
         explainCall({ toolsOf: (...of) => registry.live(...of), policies, remembered: people.remembered, clock, logger }, call),
       async trouble(uid) {
@@ -294,7 +300,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'limits',
   'sizes',
   'policy',
-  'budget',
+  'budgets',
   'hooks',
   'output',
   'announce',

@@ -19,7 +19,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],
   call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'engine', 'wait'],
-  session: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call'],
+  session: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'people'],
   runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session'],
   testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime'],
   index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session', 'runtime'],

@@ -138,7 +138,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Attempt timeout (default 60 s), idle timeout (reset by progress), total deadline and queue timeout, per tool and per call. They bind even when the body ignores its signal: abort → grace (default 50 ms) → the call settles as timeout or cancelled with \`mayStillRun\`; the old \`ctx\` is fenced (\`attempt_over\`); what the body returns later is kept as a late result, never delivered. A call that may still run is retried only if idempotent.`,
   },
   'TIME-2': {
-    state: { missing: 'pausing a total deadline while people decide' },
+    state: 'built',
     says: `Attempt and idle clocks run only while the body runs: not while parked, waiting, sleeping or while people decide. A total deadline pauses while people decide. Wait deadlines and sleeps are instants and survive a restart. Durations over 24.8 days work.`,
   },
   'TIME-3': {
@@ -162,7 +162,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Before a body that must not run twice starts, its intent is durable. A first attempt that may rerun need not wait for the disk; a recovered one claims durably.`,
   },
   'DUR-3': {
-    state: { missing: "onUnknown: 'ask' (needs the inbox)" },
+    state: 'built',
     says: `After a crash: a call that had not started starts; a settled one is returned; a started one follows \`onCrash\`: \`rerun\` (default for readOnly and idempotent tools; recorded steps replay) or \`stop\` (default otherwise): \`reconcile(input, ctx)\` may look up what happened and settle it or ask for a rerun; without it the outcome is \`unknown\`, or waits for a person with \`onUnknown: 'ask'\`.`,
   },
   'DUR-4': {
@@ -246,7 +246,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Approvals survive restarts, arrive for several calls in any order, for nested calls and sub-agents, and on any worker. Siblings that need none are not held back.`,
   },
   'POL-5': {
-    state: 'not yet',
+    state: 'built',
     says: `Connection required: if someone can connect, the call waits (deadline as approvals), the person connects the provider, the call resumes; otherwise the model reads \`{"connection_required": provider}\` and goes on. Tokens are never in arguments, results or the feed. Questions: choice, text, secret, with a default at the deadline.`,
   },
   'POL-6': {
@@ -254,11 +254,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `One inbox lists all that waits for people, with what would run, its effect, its arguments and a preview of the change.`,
   },
   'POL-7': {
-    state: 'not yet',
+    state: 'built',
     says: `A new user message while calls wait: the history gets a placeholder result and the later outcome arrives as a runtime notice (default), or the calls are superseded; never a broken conversation.`,
   },
   'POL-8': {
-    state: { missing: 'turns, cost, calls that other processes make in a session while this one works in it' },
+    state: 'built',
     says: `Budgets: calls, time, cost and repeated identical calls per turn and session; over budget answers the model, it does not kill the run.`,
   },
   'POL-9': {
@@ -346,7 +346,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Sub-agents run as tasks with their own session; approvals bubble to the root; control switchFrame hands a turn to another frame.`,
   },
   'SESS-7': {
-    state: 'not yet',
+    state: 'built',
     says: `Client-side tools: the call is handed to the caller, who posts the result; ids are checked; 300 s default timeout.`,
   },
   'SESS-8': {

@@ -14,6 +14,7 @@ test('the values that pawl exports', () => {
       "StepError",
       "ToolFailure",
       "WaitError",
+      "connectionRequired",
       "createRuntime",
       "fail",
       "fromAnthropic",

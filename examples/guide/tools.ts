@@ -66,6 +66,27 @@ assert.equal(allowed?.status, 'success')
 await careful.close()
 await ruled.close()
 
+// #region budgets
+const translate = tool({
+  name: 'translate',
+  description: 'Translate a text',
+  input: z.object({ text: z.string() }),
+  execute: ({ text }) => result(text.toUpperCase(), { cost: text.length }),
+})
+const budgets = {
+  turn: { calls: 20, repeats: 3, invalid: 3 },
+  session: { calls: 200, time: '10m' },
+  tenant: { cost: 5, per: '1d' },
+}
+const frugal = await createRuntime({ store: 'memory:', tools: [translate], budgets })
+const chat = frugal.session('chat-44', { tenant: 'acme' })
+const [paid] = await chat.run([{ id: 'call_1', name: 'translate', input: { text: 'hello' } }], { turn: 'turn_1' })
+assert.equal(paid?.cost, 5)
+const [over] = await chat.run([{ id: 'call_2', name: 'translate', input: { text: 'world' } }], { turn: 'turn_1' })
+assert.equal(over?.status === 'failure' && over.failure.code, 'over_budget')
+// #endregion
+await frugal.close()
+
 // #region result
 const report = tool({
   name: 'report',

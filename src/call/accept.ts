@@ -12,12 +12,14 @@ import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
 import { type Accepted, FromRecord, none } from './accepted.ts'
 import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge } from './arguments.ts'
-import { ask, askInContext, type Asking, contained, endOf, Unanswered } from './asked.ts'
-import { notStarted } from './attempt.ts'
+import { ask, type Asking, contained, endOf, Unanswered } from './asked.ts'
+import { askInContext } from './in-context.ts'
+import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
 import { settleThrown } from './settle.ts'
 import { tooLarge as stepTooLarge } from './step.ts'
+import { stillInvalid } from './within-budget.ts'
 
 /** At once, unless somebody has to be asked. */
 export function accept(asking: Asking): Soon<Accepted | ToSettle> {
@@ -190,10 +192,10 @@ async function recordedOnes(asking: Asking, args: string): Promise<Accepted | To
 }
 
 /** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
-async function loopBound(bad: ToSettle, { invocation, host }: Asking): Promise<ToSettle> {
+function loopBound(bad: ToSettle, asking: Asking): Soon<ToSettle> {
   if (!isInvalid(bad)) return bad
-  const over = await host.usage.invalid(invocation.request)
-  return over ? { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) } : bad
+  const over = stillInvalid(asking)
+  return over instanceof Promise ? over.then((told) => told ?? bad) : (over ?? bad)
 }
 
 const isInvalid = ({ settle }: ToSettle): boolean => settle.status === 'failure' && settle.failure.class === 'invalid_request'

@@ -11,7 +11,7 @@ import { decode, type Json } from '../kernel/value.ts'
 import { type HostKeys, secretOf } from '../secret/host-keys.ts'
 import type { Logger } from '../tool/context.ts'
 import { waitKey } from '../wait/key.ts'
-import { notStarted } from './attempt.ts'
+import { notStarted } from './stopped.ts'
 import { scope } from './scope.ts'
 
 export interface Announcement {

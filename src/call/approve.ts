@@ -14,7 +14,7 @@ import { answeredBy } from '../policy/remembered.ts'
 import { acceptAgain } from './accept.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
-import { notStarted } from './attempt.ts'
+import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
 import { itemOf } from './item.ts'
 

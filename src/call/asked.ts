@@ -4,11 +4,9 @@
 
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
-import type { ToolContext } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
-import { graceMs, notStarted } from './attempt.ts'
-import { type ClockName, clockMs, tooLateAt } from './clocks.ts'
-import { Context } from './context.ts'
+import { graceMs, notStarted } from './stopped.ts'
+import { type ClockName, tooLateAt } from './clocks.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 
@@ -50,30 +48,7 @@ export function ask<T>(who: string, asking: Asking, run: () => T | PromiseLike<T
   return isThenable(given) ? answered(given, { who, asking, clock: 'patience', ms: patienceMs }) : given
 }
 
-/**
- * The same for prepare, reconcile and cancel, which get a ctx, have the time of an attempt or `ms`, and like a body are told to stop and
- * given a grace. With `step` nothing recorded may be used inside.
- */
-export async function askInContext<T>(
-  who: string,
-  asking: Asking,
-  run: (ctx: ToolContext) => T | PromiseLike<T>,
-  { step, ms }: { readonly step?: string; readonly ms?: number } = {},
-): Promise<T> {
-  const { invocation, tool, host } = asking
-  const context = new Context(invocation, tool, host)
-  const about = step === undefined ? aboutOf(who, asking) : { ...aboutOf(who, asking), step }
-  try {
-    const given = scope.run(about, run, context.ctx)
-    if (!isThenable(given)) return given
-    const patience = (ms ?? clockMs('attempt', invocation.options, tool.clocks)) as number
-    return await answered(given, { who, asking, clock: 'attempt', ms: patience, abort: (reason) => context.abort(reason) })
-  } finally {
-    context.end()
-  }
-}
-
-const aboutOf = (who: string, { invocation, tool, host }: Asking) => ({
+export const aboutOf = (who: string, { invocation, tool, host }: Asking) => ({
   tool: tool.name,
   callId: invocation.callId,
   call: invocation.request.uid,
@@ -90,7 +65,7 @@ interface Patience {
   readonly abort?: (reason: string | Error) => void
 }
 
-function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort }: Patience): Promise<T> {
+export function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort }: Patience): Promise<T> {
   const { invocation, tool, host } = asking
   const { clock } = host
   return new Promise<T>((resolve, reject) => {

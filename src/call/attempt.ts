@@ -1,36 +1,46 @@
 // One execution of the body. Whatever it does becomes a value: an outcome, or the wait to park on. Its clocks bind even when it ignores
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
-import { type Driven, type Invocation, NoRoom, type Stop, type ToSettle } from '../engine/engine.ts'
+import { type Driven, type Invocation, NoRoom } from '../engine/engine.ts'
 import { isLoss, PawlError } from '../kernel/errors.ts'
-import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
+import type { Failure, Outcome } from '../kernel/outcome.ts'
 import { fits } from '../kernel/sizes.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
 import { encode, type Json } from '../kernel/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
-import { successOf } from '../tool/result.ts'
+import { RequiredConnection, successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
-import { type ClockName, Watch } from './clocks.ts'
+import type { Bill } from './bill.ts'
+import { handOut } from './client.ts'
+import { Watch } from './clocks.ts'
+import { required, withoutTokens } from './connection.ts'
 import { Context } from './context.ts'
 import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
 import type { Slot } from './slot.ts'
-import { waitOf } from './verbs.ts'
+import { graceMs, isAbort, isOver, notStarted, outcomeOfStop, type Why, wordsOf } from './stopped.ts'
+import { waitOf } from './later.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
-type Why = Stop | ClockName | { readonly aborted: Failure }
-
-export const graceMs = 50
 
 /** Other workers have what it needs: nothing of it has begun. */
 export type Full = { readonly full: NoRoom }
 
+/** The body ended for want of a connection; what of it it had seen. */
+export type Lacks = { readonly lacks: RequiredConnection; readonly seen: string }
+
 /** At once, if the body was. */
-export const attempt = (invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost): Soon<Driven | Full> =>
-  new Attempt(invocation, tool, accepted, slot, host).run()
+export const attempt = (
+  invocation: Invocation,
+  tool: Tool,
+  accepted: Accepted,
+  slot: Slot,
+  host: CallHost,
+  bill: Bill,
+): Soon<Driven | Full | Lacks> => new Attempt(invocation, tool, accepted, slot, host, bill).run()
 
 class Attempt implements Pace {
   readonly #invocation: Invocation
@@ -41,18 +51,18 @@ class Attempt implements Pace {
   readonly #host: CallHost
   readonly #watch: Watch
   readonly #unwatch: () => void
-  readonly #began: number | null
+  readonly #bill: Bill
   #context: Context | null = null
   /** What stopped it first. */
   #why: Why | null = null
   #onStop: ((why: Why) => void) | null = null
 
-  constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost) {
+  constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost, bill: Bill) {
     this.#invocation = invocation
     this.#tool = tool
     this.#accepted = accepted
     this.#slot = slot
-    this.#began = host.usage.counts ? host.clock.now() : null
+    this.#bill = bill
     this.#host = host
     this.#watch = new Watch(host, invocation, tool.clocks, (name) => this.#stop(name))
     this.#unwatch = invocation.onStop((why) => {
@@ -61,7 +71,7 @@ class Attempt implements Pace {
     })
   }
 
-  run(): Soon<Driven | Full> {
+  run(): Soon<Driven | Full | Lacks> {
     if (this.#why !== null) return this.#notWanted(this.#why)
     let given: unknown
     try {
@@ -75,7 +85,7 @@ class Attempt implements Pace {
       return this.#why === null ? this.#ended({ threw }) : this.#notWanted(this.#why)
     }
     const body = Promise.resolve(given)
-    return new Promise<Driven | Full>((resolve, reject) => {
+    return new Promise<Driven | Full | Lacks>((resolve, reject) => {
       const end = (ended: Ended): void => {
         if (this.#why !== null) return
         try {
@@ -157,7 +167,9 @@ class Attempt implements Pace {
     const invocation = this.#invocation
     this.#context = new Context(invocation, this.#tool, this.#host, this, this.#accepted.prepared)
     const about = { tool: this.#tool.name, callId: invocation.callId, call: invocation.request.uid, logger: this.#host.logger }
-    return scope.run(about, this.#tool.execute as (input: Json, ctx: unknown) => unknown, this.#accepted.args, this.#context.ctx)
+    const context = this.#context
+    if (this.#tool.client) return scope.run(about, () => handOut(context))
+    return scope.run(about, this.#tool.execute as (input: Json, ctx: unknown) => unknown, this.#accepted.args, context.ctx)
   }
 
   #stop(why: Why): void {
@@ -167,10 +179,10 @@ class Attempt implements Pace {
     this.#onStop?.(why)
   }
 
-  /** What it took counts for the budget of its session (POL-8). */
-  #charged(driven: Driven): Driven {
-    const { usage, clock } = this.#host
-    if (this.#began !== null && 'settle' in driven) usage.settled(this.#invocation.request, clock.now() - this.#began, driven.settle)
+  /** What it took is charged when the call ends, or parks (POL-8). */
+  #billed(driven: Driven): Driven {
+    if (this.#host.budgets.length > 0) this.#bill.ms += this.#watch.ranMs
+    if ('settle' in driven && driven.settle.cost !== undefined) this.#bill.costs(driven.settle.cost)
     return driven
   }
 
@@ -180,10 +192,14 @@ class Attempt implements Pace {
     return notStarted(why)
   }
 
-  #ended(ended: Ended): Driven | Full {
+  #ended(ended: Ended): Driven | Full | Lacks {
     this.#close()
     if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
-    return this.#charged(settled(ended, this.#invocation, this.#host))
+    const driven = this.#billed(settled(ended, this.#invocation, this.#host))
+    const { connections } = this.#context ?? {}
+    if ('returned' in ended && ended.returned instanceof RequiredConnection)
+      return { lacks: ended.returned, seen: connections?.seen.get(ended.returned.provider) ?? '' }
+    return connections && 'settle' in driven ? withoutTokens(driven, connections) : driven
   }
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
@@ -192,7 +208,7 @@ class Attempt implements Pace {
       return this.#notWanted(why)
     }
     try {
-      return this.#charged(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
+      return this.#billed(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
     } finally {
       this.#close()
     }
@@ -211,6 +227,7 @@ function settled(ended: Ended, invocation: Invocation, host: CallHost): Driven {
     if ('threw' in ended) throw ended.threw
     const wait = waitOf(ended.returned, invocation.request.uid)
     if (wait) return { park: wait }
+    if (ended.returned instanceof RequiredConnection) return required(ended.returned.provider)
     const outcome = successOf(ended.returned)
     // Refuses what has no recorded form while the body can still be blamed.
     return { settle: outcome, text: encode(outcome) }
@@ -251,51 +268,6 @@ async function stoppedBy(why: Why, { body, context, invocation, host }: Running)
   const mayStillRun = last === null
   if (mayStillRun) keepLate(body, invocation, host)
   return outcomeOfStop(why, mayStillRun)
-}
-
-const isOver = (why: Why): why is Extract<Stop, { over: unknown }> => typeof why === 'object' && 'over' in why
-const isAbort = (why: Why): why is { readonly aborted: Failure } => typeof why === 'object' && 'aborted' in why
-type Ending = Exclude<Why, { over: unknown }>
-
-const wordsOf = (why: Ending): string => {
-  if (typeof why === 'string') return `The ${why} timeout ran out`
-  return 'aborted' in why ? why.aborted.message : why.cancel
-}
-
-/** Stopped before it began, or between two attempts. `mayStillRun`: an earlier attempt does, for all we know. */
-export function notStarted(why: Why, mayStillRun = false): ToSettle {
-  if (isOver(why)) throw why.over
-  return outcomeOfStop(why, mayStillRun)
-}
-
-function outcomeOfStop(why: Ending, mayStillRun: boolean): ToSettle {
-  const given: ToSettle = { settle: endOf(why) }
-  return mayStillRun ? stillRunning(given) : given
-}
-
-function endOf(why: Ending): Outcome {
-  if (typeof why === 'string') return failure({ class: 'timeout', ...timeouts[why] })
-  if ('aborted' in why) return failure(why.aborted)
-  return { status: 'cancelled', cancellation: { message: why.cancel, source: 'cancellation' } }
-}
-
-export const maySay = ({ settle }: ToSettle): boolean =>
-  (settle.status === 'failure' && settle.failure.mayStillRun === true) ||
-  (settle.status === 'cancelled' && settle.cancellation.mayStillRun === true)
-
-/** The same outcome, saying that something of the call may still run. */
-export function stillRunning(given: ToSettle): ToSettle {
-  const { settle } = given
-  if (settle.status === 'failure') return { settle: { ...settle, failure: { ...settle.failure, mayStillRun: true } } }
-  if (settle.status === 'cancelled') return { settle: { ...settle, cancellation: { ...settle.cancellation, mayStillRun: true } } }
-  return given
-}
-
-const timeouts: Readonly<Record<ClockName, { code: string; message: string }>> = {
-  attempt: { code: 'attempt_timeout', message: 'The tool did not finish in time' },
-  idle: { code: 'idle_timeout', message: 'The tool showed no progress for too long' },
-  total: { code: 'deadline_exceeded', message: 'The call was not done before its deadline' },
-  queue: { code: 'queue_timeout', message: 'The call waited too long for its turn and was not started' },
 }
 
 /** What a body that was given up returns in the end: on record, never delivered. */

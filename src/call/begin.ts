@@ -6,20 +6,22 @@ import type { Soon } from '../kernel/soon.ts'
 import type { RemoteEntry } from '../tool/toolset.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
-import { attempt, type Full } from './attempt.ts'
+import { attempt, type Full, type Lacks } from './attempt.ts'
 import { notGiven, untilStopped } from './resolve.ts'
+import type { Bill } from './bill.ts'
 import type { Slot } from './slot.ts'
 
 /** Refused: nothing of this attempt has begun. */
 type Held = { readonly held: ToSettle }
 
-export function begin(asking: Asking, accepted: Accepted, slot: Slot): Soon<Driven | Full | Held> {
+export function begin(asking: Asking, accepted: Accepted, slot: Slot, bill: Bill): Soon<Driven | Full | Lacks | Held> {
   const { invocation, tool, host } = asking
   const { request } = invocation
   const remote = tool.remote && host.toolsOf(request).recorded(request.tool)?.remote
   const looking = remote?.accepted()
-  if (remote && looking instanceof Promise) return looked(asking, remote, looking, () => attempt(invocation, tool, accepted, slot, host))
-  return attempt(invocation, tool, accepted, slot, host)
+  if (remote && looking instanceof Promise)
+    return looked(asking, remote, looking, () => attempt(invocation, tool, accepted, slot, host, bill))
+  return attempt(invocation, tool, accepted, slot, host, bill)
 }
 
 async function looked<T>(

@@ -4,26 +4,32 @@
 import type { Drive, Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { noteOfEdit } from './approve.ts'
-import { maySay, notStarted, stillRunning } from './attempt.ts'
+import { maySay, notStarted, stillRunning } from './stopped.ts'
 import { begin } from './begin.ts'
+import { Bill } from './bill.ts'
 import { tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
 import { enterAgain, enterQueue } from './enter.ts'
 import { asksWhenUnknown, foundOut, orAsked } from './find-out.ts'
 import { finish } from './finish.ts'
+import { connecting, connectionHeard } from './connection.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
-import { permit, withinBudget } from './permit.ts'
+import { permit } from './permit.ts'
 import { afterInterruption, poisoned } from './recover.ts'
 import { resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
 import type { Slot } from './slot.ts'
+import { charged, withinBudget } from './within-budget.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
-  async (invocation) =>
-    cancelledOutside(invocation, host, await life(invocation, host)) // a cancelled call's waits end with it
+  async (invocation) => {
+    const bill = new Bill()
+    const ending = cancelledOutside(invocation, host, await life(invocation, host, bill)) // a cancelled call's waits end with it
+    return charged(invocation, host, bill, ending instanceof Promise ? await ending : ending)
+  }
 
 /** The store was away: how this execution went nobody knows, and the call is taken up again. */
 const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
@@ -31,7 +37,7 @@ const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in 
 /** With what people did to the call, for the model. */
 const noted = (given: ToSettle, note: string | undefined): ToSettle => (note === undefined ? given : { settle: { ...given.settle, note } })
 
-async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
+async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise<Driven> {
   const { request } = invocation
   let slot: Slot | null = null
   let end: Driven | null = null
@@ -52,6 +58,8 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(invocation, accepted)))
     const deciding = poison ?? afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
     const decided = deciding instanceof Promise ? await deciding : deciding
+    const unconnected = invocation.claimed ? connectionHeard(asking) : null
+    if (unconnected) return (end = unconnected)
     const finding = decided ? orAsked(asking, accepted, decided) : invocation.claimed ? foundOut(asking, accepted) : null
     const found = finding instanceof Promise ? await finding : finding
     if (found && 'park' in found) return found
@@ -62,7 +70,7 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
     if ('park' in permitted) return permitted
     if ('settle' in permitted) return (end = permitted)
     const { go, note } = permitted
-    const counting = invocation.stopped ? null : withinBudget(asking)
+    const counting = invocation.stopped ? null : withinBudget(asking) // from here on it counts
     const overBudget = counting instanceof Promise ? await counting : counting
     if (overBudget) return (end = overBudget)
     const lateAt = (): number => tooLateAt(invocation, tool.clocks) ?? Infinity
@@ -80,15 +88,22 @@ async function life(invocation: Invocation, host: CallHost): Promise<Driven> {
       const entered = entering instanceof Promise ? await entering : entering
       if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
       slot = entered.slot
-      const trying = begin(asking, fresh, slot) // the body, unless its definition has changed meanwhile
+      const trying = begin(asking, fresh, slot, bill) // the body, unless its definition has changed meanwhile
       let given = trying instanceof Promise ? await trying : trying
       while ('full' in given) {
         const again = await enterAgain(asking, slot, given.full) // other workers have what it needs
         if ('settle' in again) return (end = still ? stillRunning(again) : again)
         slot = again.slot
-        given = await begin(asking, fresh, slot)
+        given = await begin(asking, fresh, slot, bill)
       }
       if ('held' in given) return (end = still ? stillRunning(given.held) : given.held)
+      if ('lacks' in given) {
+        const next = await connecting(asking, go, given.lacks, given.seen) // a person connects it, and the body runs again
+        slot.parked()
+        if (next === 'again') continue
+        if ('park' in next) return next
+        return (end = await finish(asking, go, next))
+      }
       if ('park' in given) {
         slot.parked()
         return given

@@ -40,6 +40,7 @@ export class Watch implements Alarm {
   readonly #alarms: Alarms
   readonly #expired: (name: ClockName) => void
   readonly #idleMs: number | undefined
+  readonly #attemptMs: number
   #attemptLeft: number
   #lateAt: number | undefined
   readonly #deadline: number
@@ -57,7 +58,8 @@ export class Watch implements Alarm {
     this.#clock = clock
     this.#alarms = alarms
     this.#expired = expired
-    this.#attemptLeft = clockMs('attempt', options, clocks) as number
+    this.#attemptMs = clockMs('attempt', options, clocks) as number
+    this.#attemptLeft = this.#attemptMs
     this.#idleMs = clockMs('idle', options, clocks)
     this.#deadline = options.deadline ?? Infinity
     this.#lateAt = tooLateAt(of, clocks)
@@ -83,14 +85,19 @@ export class Watch implements Alarm {
 
   /** The body waits: its own clocks stand still. */
   pause(): void {
-    if (this.#waits++ > 0 || this.#stopped) return
-    this.#halt()
+    if (this.#waits++ > 0) return
+    if (!this.#stopped) this.#halt()
     this.#attemptLeft = this.due - this.#clock.monotonic()
   }
 
   resume(): void {
     if (--this.#waits > 0 || this.#stopped) return
     this.#run()
+  }
+
+  /** How long the body has run, without its waits. */
+  get ranMs(): number {
+    return Math.round(this.#attemptMs - (this.#waits > 0 ? this.#attemptLeft : this.due - this.#clock.monotonic()))
   }
 
   /** A process that was stopped comes back with its deadline passed and its timer still to ring: asked before anything is started. */

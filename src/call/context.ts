@@ -8,8 +8,10 @@ import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
+import type { Connections } from './connections.ts'
 import { type Live, liveOf } from './live.ts'
-import { type Around, type Verbs, verbsOf } from './verbs.ts'
+import type { Around } from './around.ts'
+import { type Verbs, verbsOf } from './verbs.ts'
 
 export class Context implements Around {
   readonly invocation: Invocation
@@ -21,6 +23,8 @@ export class Context implements Around {
   #abort: AbortController | null = null
   #abortedFor: Error | null = null
   #live: Live | null = null
+  /** What it was told of connections: the marks of those it saw, and tokens that its result must not hold. */
+  readonly connections: Connections = { seen: new Map(), tokens: [] }
   #listeners: Set<() => void> | null = null
 
   constructor(invocation: Invocation, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
@@ -121,6 +125,12 @@ class BodyContext implements ToolContext {
   }
   get later(): ToolContext['later'] {
     return this.#verbs.later
+  }
+  get ask(): ToolContext['ask'] {
+    return this.#verbs.ask
+  }
+  get connection(): ToolContext['connection'] {
+    return this.#verbs.connection
   }
   get now(): ToolContext['now'] {
     return this.#verbs.now

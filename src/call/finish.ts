@@ -4,6 +4,7 @@ import type { ToSettle } from '../engine/engine.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
+import { withCost } from './bill.ts'
 import { bounded } from './bound.ts'
 import { checkOutput } from './check-output.ts'
 import { afterHooks } from './hooks.ts'
@@ -13,5 +14,7 @@ export function finish(asking: Asking, accepted: Accepted, given: ToSettle): Soo
   const { invocation, host } = asking
   const hooked = afterHooks(asking, accepted, given)
   const checked = hooked instanceof Promise ? hooked.then((outcome) => checkOutput(asking, outcome)) : checkOutput(asking, hooked)
-  return checked instanceof Promise ? checked.then((outcome) => bounded(outcome, invocation, host)) : bounded(checked, invocation, host)
+  const { cost } = given.settle
+  const ended = (outcome: ToSettle): ToSettle => withCost(bounded(outcome, invocation, host), cost)
+  return checked instanceof Promise ? checked.then(ended) : ended(checked)
 }

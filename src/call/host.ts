@@ -4,16 +4,18 @@ import type { Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
+import type { Json } from '../kernel/value.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { RememberedRule } from '../policy/remembered.ts'
+import type { Budget } from '../policy/budget.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Alarms } from './alarms.ts'
+import type { KnownConnection } from './connections.ts'
 import type { Hook } from './hook.ts'
 import type { Pace } from './family.ts'
 import type { Queue } from './queue.ts'
-import type { SessionUsage } from './usage.ts'
 
 export interface CallHost {
   /** The tools as this call sees them: those that stood when its batch began. */
@@ -27,9 +29,14 @@ export interface CallHost {
   readonly queue: Queue
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
+  /** The connection of whoever asked, or of their tenant. */
+  connection(of: { tenant: string; principal: string | null }, provider: string): Promise<KnownConnection | null>
+  /** What a person answered to a secret question. */
+  openSecret(wait: string, sealed: string): Json
   /** What people decided for next time too. */
   remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
-  readonly usage: SessionUsage
+  /** What is held to in each scope, the widest first; none if there are no budgets. */
+  readonly budgets: readonly Budget[]
   readonly sizes: Sizes
   /** Over so many workers' deaths a call is not run again. */
   readonly poisonAfter: number

@@ -4,7 +4,6 @@
 import type { ToSettle } from '../engine/engine.ts'
 import { failure } from '../kernel/outcome.ts'
 import { recorded, type Json } from '../kernel/value.ts'
-import type { OverBudget } from '../policy/budget.ts'
 import { decide, type Decision, defaultDecision, type Question } from '../policy/decide.ts'
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../policy/rules.ts'
 import type { Soon } from '../kernel/soon.ts'
@@ -106,12 +105,3 @@ export const toolFacts = ({ name, id, hints, remote }: Tool): ToolFacts =>
 const denied = (message: string): ToSettle => ({
   settle: failure({ class: 'permission_denied', code: 'denied_by_policy', message, source: 'policy' }),
 })
-
-/** Is there budget left (POL-8)? Asked last: what people think about counts for nothing until it may run. */
-export function withinBudget({ invocation, host }: Asking): Soon<ToSettle | null> {
-  const counted = host.usage.overBudget(invocation)
-  return counted instanceof Promise ? counted.then(overBudget) : overBudget(counted)
-}
-
-const overBudget = (over: OverBudget | null): ToSettle | null =>
-  over && { settle: failure({ class: 'resource_limit', code: 'over_budget', message: over.message, source: 'policy' }) }

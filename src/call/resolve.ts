@@ -6,7 +6,7 @@ import { failure } from '../kernel/outcome.ts'
 import { ToolQuarantined } from '../tool/pin.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { RemoteEntry } from '../tool/toolset.ts'
-import { notStarted } from './attempt.ts'
+import { notStarted } from './stopped.ts'
 import { closeNames } from './close-names.ts'
 import type { CallHost } from './host.ts'
 

@@ -17,7 +17,10 @@ export function settleThrown(error: unknown, invocation: Invocation, host: CallH
   const about = { tool, callId: invocation.callId, call: uid, attempt: invocation.attempt }
   let code = 'internal_error'
   try {
-    if (error instanceof ToolFailure) return { status: 'failure', failure: recordable(error.failure, host, about) }
+    if (error instanceof ToolFailure) {
+      const { failure: declared, cost } = error
+      return { status: 'failure', failure: recordable(declared, host, about), ...(cost === undefined ? {} : { cost }) }
+    }
     if (error instanceof WaitError) return error.outcome
     if (error instanceof PawlError) {
       if (error.code === 'step_unknown') return unknownStep(error)

@@ -50,7 +50,8 @@ export function showing(host: ShowHost): Show {
     fit(outcome, budget, call === '' ? null : call, text, byModel).parts
   // Before it is cut: half a secret is not known again.
   const redacted = (given: ToShow, call: string, byModel: boolean): Parts => fitted(shownOf(given, host.redact), call, byModel)
-  const byDefault = host.redact.active ? redacted : fitted
+  // Asked each time: a token that a call was given is a secret from then on.
+  const byDefault = (given: ToShow, call: string, byModel: boolean): Parts => (host.redact.active ? redacted : fitted)(given, call, byModel)
   const shown: Show =
     hooks.length === 0
       ? byDefault

@@ -87,11 +87,11 @@ function failed(error: unknown, { sizes }: CallHost): string {
   return encode({ code: startOf(code, 200), message: startOf(message, Math.floor(sizes.step / 8)) })
 }
 
-type StepFault = { failure: Failure } | { code: string; message: string }
+type StepFault = { failure: Failure; cost?: number } | { code: string; message: string }
 
 /** What is recorded of a step's error. A declared failure keeps all of itself; of others, what a body may branch on. */
 function describe(error: unknown): StepFault {
-  if (error instanceof ToolFailure) return { failure: error.failure }
+  if (error instanceof ToolFailure) return { failure: error.failure, ...(error.cost === undefined ? {} : { cost: error.cost }) }
   const { code, message } = (typeof error === 'object' && error !== null ? error : { message: String(error) }) as Record<string, unknown>
   return { code: typeof code === 'string' ? code : 'step_failed', message: typeof message === 'string' ? message.toWellFormed() : '' }
 }
@@ -111,5 +111,5 @@ export class StepError extends Error {
 
 export function stepError(step: string, recorded: string): Error {
   const fault = decode(recorded) as unknown as StepFault
-  return 'failure' in fault ? new ToolFailure(failure(fault.failure).failure) : new StepError(step, fault)
+  return 'failure' in fault ? new ToolFailure(failure(fault.failure).failure, fault) : new StepError(step, fault)
 }

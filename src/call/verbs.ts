@@ -2,7 +2,7 @@
 // and values are turned into their recorded form and back, so the first run sees what a replay will see.
 
 import { createHash, createHmac } from 'node:crypto'
-import type { Invocation, Wait } from '../engine/engine.ts'
+import type { Invocation } from '../engine/engine.ts'
 import { isSealedUid, sealedUid } from '../journal/sealed.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -14,55 +14,34 @@ import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptio
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
+import type { Around } from './around.ts'
 import { waitTerms } from './wait-terms.ts'
-import type { Pace } from './family.ts'
-import type { Live } from './live.ts'
+import { LaterHandle, parksOn } from './later.ts'
+import { askQuestion } from './question.ts'
+import { connectionOf } from './connection.ts'
 import { scope } from './scope.ts'
-import { type Around as AroundStep, runStep, stepError, tooLarge } from './step.ts'
+import { runStep, stepError, tooLarge } from './step.ts'
 
-const waits = new WeakMap<object, { wait: Wait; call: string }>()
 const defaultDeadline = '7d'
 const defaultWaitName = 'later'
 
-/** The wait behind a later that a body returned. Another call's later cannot park this one: nothing would ever wake it. */
-export function waitOf(returned: unknown, call: string): Wait | undefined {
-  const found = typeof returned === 'object' && returned !== null ? waits.get(returned) : undefined
-  if (found && found.call !== call) throw new PawlError('value_invalid', 'A body may only return a later of its own call.')
-  return found?.wait
-}
-
-/** A later as a body holds it. Only alone does it mean anything: inside a value it is refused, so that its key stays secret. */
-class LaterHandle<T> {
-  readonly key: string
-  readonly deadline: number
-  readonly #answer: () => Promise<T>
-
-  constructor(wait: Wait, answer: () => Promise<T>) {
-    this.key = wait.key
-    this.deadline = wait.deadline
-    this.#answer = answer
-  }
-
-  /** A getter, so that a body that parks does not start to wait as well. */
-  get value(): Promise<T> {
-    return this.#answer()
-  }
-
-  toJSON(): never {
-    throw new PawlError('value_invalid', 'A later cannot be part of a value: return it alone, or await its value.')
-  }
-}
-
-type Verb = 'key' | 'step' | 'sleep' | 'later' | 'now' | 'random' | 'uuid' | 'run' | 'call' | 'progress' | 'output' | 'log' | 'attachments'
+type Verb =
+  | 'ask'
+  | 'connection'
+  | 'key'
+  | 'step'
+  | 'sleep'
+  | 'later'
+  | 'now'
+  | 'random'
+  | 'uuid'
+  | 'run'
+  | 'call'
+  | 'progress'
+  | 'output'
+  | 'log'
+  | 'attachments'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
-
-/** What a ctx stands in. */
-export interface Around extends AroundStep {
-  readonly tool: Tool
-  readonly pace: Pace | null
-  readonly signal: AbortSignal
-  readonly live: Live
-}
 
 /** Tools that were warned about, by whose logger was told: once is enough. */
 const warned = new WeakMap<object, WeakSet<Tool>>()
@@ -134,7 +113,9 @@ export function verbsOf(context: Around): Verbs {
   const later = async <T>(options: LaterOptions = {}): Promise<Later<T>> => {
     const name = options.name ?? defaultWaitName
     if (name.trim() === '') throw new PawlError('wait_name_empty')
-    if (!isName(name)) throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(String(name).slice(0, 60))}.`)
+    // Those that begin like this are ours.
+    if (name.startsWith('pawl:') || !isName(name))
+      throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
     leaf('later')
     entry()
     warnIfStop('later')
@@ -147,8 +128,7 @@ export function verbsOf(context: Around): Verbs {
       if ('value' in resolution) return resolution.value as T
       throw new WaitError(resolution)
     })
-    waits.set(handle, { wait, call: request.uid })
-    return handle
+    return parksOn(handle, wait, request.uid)
   }
 
   const nested = async (calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]> => {
@@ -175,6 +155,28 @@ export function verbsOf(context: Around): Verbs {
       await outside(() => invocation.sleep(key, ms, context.signal))
     },
     later,
+    async ask(question) {
+      leaf('ask')
+      entry()
+      return askQuestion(context, question, {
+        awaited() {
+          leaf('ask')
+          needsRerun('the answer to ctx.ask')
+        },
+        async outside(wait) {
+          pace?.deciding(true)
+          try {
+            return await outside(wait)
+          } finally {
+            pace?.deciding(false)
+          }
+        },
+      })
+    },
+    async connection(provider) {
+      if (context.over) throw new PawlError('attempt_over')
+      return connectionOf(context, provider)
+    },
     async now() {
       leaf('now')
       entry()

@@ -28,7 +28,7 @@ import type {
 import type { EventBodies, EventType } from '../journal/event.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Soon } from '../kernel/soon.ts'
-import type { AttachmentRecord, Change } from '../store/store.ts'
+import type { AttachmentRecord, Change, KeptName } from '../store/store.ts'
 
 export interface StepSpec {
   /** Its name within the invocation. The invocation itself is part of the key, so siblings never meet. */
@@ -117,6 +117,16 @@ export interface PlacesOfCall {
   awaitRoom(places: readonly FleetPlace[], lacks: NoRoom, signal: AbortSignal): Promise<void>
 }
 
+/** A change of what is kept by name that belongs to an invocation: it is made with a mark on it, and so once (POL-8). */
+export interface Tally {
+  /** Of the mark: a name within the invocation. */
+  readonly key: string
+  /** The widest first: who waits for the same one is written together. */
+  readonly names: readonly KeptName[]
+  /** What is kept under each name now (null: nothing), what is to be kept instead, and the mark. Asked again whenever somebody else was first. */
+  count(kept: readonly (string | null)[]): { readonly keep: readonly string[]; readonly mark: string }
+}
+
 export interface Invocation {
   readonly request: CallRequest
   /** What came with the call. */
@@ -165,6 +175,11 @@ export interface Invocation {
   recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
   run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
+  /**
+   * The recorded mark; or counts and records it, all or nothing, against whatever others do at the same moment. Durable when this resolves. Throws
+   * store_unavailable, and nothing is counted, if others were always first.
+   */
+  tally(tally: Tally): Promise<string>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
   wait(spec: WaitSpec): Promise<Wait>
   /** The answer, whenever it comes; the deadline is an answer too. What was to be announced with the wait goes on record first (WAIT-5). */

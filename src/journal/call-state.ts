@@ -76,6 +76,8 @@ export interface CallOptions {
   readonly order?: number
   /** The batch it was asked in, when the place is named by an idempotency key instead. */
   readonly batch?: string
+  /** The turn it belongs to, by the name that the caller gave. */
+  readonly turn?: string
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string
   /** The host asked for an internal tool. */

@@ -4,6 +4,7 @@
 // and nobody may run it again.
 
 import { type Duration, milliseconds } from './duration.ts'
+import { PawlError } from './errors.ts'
 import type { Json } from './value.ts'
 
 const classes = [
@@ -59,6 +60,8 @@ export type Control =
 export type Outcome<T = Json> = {
   /** What people did with the call, for the model: they changed its arguments, or answered instead of it. */
   readonly note?: string
+  /** What its attempts cost by what the tool said, in the tool's unit. */
+  readonly cost?: number
 } & (
   | { readonly status: 'success'; readonly value: T; readonly raw?: Json; readonly summary?: string; readonly control?: Control }
   | { readonly status: 'failure'; readonly failure: Failure }
@@ -86,9 +89,12 @@ export const abortsTurn = (outcome: Outcome<unknown>): Failure | null =>
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure'
   readonly failure: Failure
-  constructor(about: Failure, options: { cause?: unknown } = {}) {
+  /** What it cost all the same. */
+  readonly cost: number | undefined
+  constructor(about: Failure, options: { cause?: unknown; cost?: number } = {}) {
     super(about.message, options.cause === undefined ? {} : { cause: options.cause })
     this.failure = about
+    this.cost = options.cost
   }
 }
 
@@ -97,6 +103,8 @@ export interface FailOptions {
   class?: FailureClass
   raw?: Json
   cause?: unknown
+  /** What it cost all the same: a number from 0 on, charged to the budgets. */
+  cost?: number
 }
 
 /** Says what went wrong, in words the model may read: `throw fail('No such order', { code: 'not_found' })`. */
@@ -121,7 +129,8 @@ export function retry(options: RetryOptions = {}): ToolFailure {
 const unsaid = 'The tool failed without saying why'
 
 function declared(message: unknown, options: FailOptions, again: RetryAdvice): ToolFailure {
-  const { class: kind, code, raw } = options
+  const { class: kind, code, raw, cost } = options
+  if (cost !== undefined && !isCost(cost)) throw new PawlError('value_invalid', `The cost of a failure ${badCost}`)
   // JavaScript may hand over anything, most often an error as the message; what that says is not for the model.
   const about = {
     class: isClass(kind) ? kind : 'execution',
@@ -132,8 +141,11 @@ function declared(message: unknown, options: FailOptions, again: RetryAdvice): T
     ...(raw === undefined ? {} : { raw }),
   }
   const cause = options.cause ?? (typeof message === 'string' ? undefined : message)
-  return new ToolFailure(failure(about).failure, cause === undefined ? {} : { cause })
+  return new ToolFailure(failure(about).failure, { ...(cause === undefined ? {} : { cause }), ...(cost === undefined ? {} : { cost }) })
 }
+
+export const isCost = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
+export const badCost = 'must be a finite number from 0 on.'
 
 const isClass = (value: unknown): value is FailureClass => classes.includes(value as FailureClass)
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''

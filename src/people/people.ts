@@ -1,8 +1,12 @@
 // What people can do, in one place: the inbox, decisions, and the rules they made. Every door comes through here.
 
 import type { RememberedRule } from '../policy/remembered.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { decide, type DecideAnswer, type DecideHost } from './decide.ts'
+import { decode, type Json } from '../kernel/value.ts'
+import { type Clients, openClients } from './clients.ts'
+import { connectionFor, type Connections, openConnections } from './connections.ts'
+import { decide, type DecideAnswer, type DecideHost, secretPlace } from './decide.ts'
 import { inbox, type InboxItem, type InboxQuery } from './inbox.ts'
 import { type RememberedRules, rememberedRules, rulesFor } from './rules.ts'
 import type { InboxDecision } from './word.ts'
@@ -11,16 +15,27 @@ export interface People {
   inbox(query?: InboxQuery): Promise<InboxItem[]>
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
   readonly rules: RememberedRules
+  readonly connections: Connections
+  readonly clients: Clients
   /** What answers in a session instead of somebody. */
   remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
+  connection(of: { tenant: string; principal: string | null }, provider: string): ReturnType<typeof connectionFor>
+  /** What a person answered to a secret question. */
+  openSecret(wait: string, sealed: string): Json
 }
 
-export function openPeople(host: DecideHost & { readonly redact: Redactor }): People {
+export function openPeople(
+  host: DecideHost & { readonly redact: Redactor; readonly engine: () => Pick<Engine, 'answer' | 'answerClient'> },
+): People {
   const { store, clock } = host
   return {
     inbox: (query) => inbox(host, query),
     decide: (id, decision) => decide(host, id, decision),
     rules: rememberedRules(store, clock),
+    connections: openConnections(host),
+    clients: openClients(host),
     remembered: (of) => rulesFor(store, of),
+    connection: (of, provider) => connectionFor(host, of, provider),
+    openSecret: (wait, sealed) => decode(host.seal.openText(sealed, secretPlace(wait))),
   }
 }

@@ -1,8 +1,7 @@
-// POLICY, the budgets (POL-8): how much a turn and a session may ask of tools. Over budget a call is not run and the model reads
-// why and what it can still do; the run goes on.
+// POLICY, the budgets (POL-8): how much a turn, a session and a tenant may ask of tools. Over budget a call is not run and the model
+// reads why and what it can still do; the run goes on.
 //
-// The owner of a turn or a session keeps one Usage, asks overBudget() before each call and tells charge() what happened. Nothing
-// here reads a clock or a store, so folding the same facts in the same order gives the same usage on any worker.
+// The pipeline asks before each call (call/within-budget.ts), with what each scope has used (usage.ts). Nothing here reads a clock or a store.
 //
 // What counts as a loop: the same tool with the same arguments in one model message after the other, with the same answer. Equal
 // calls inside one message are parallel work and count once; an answer that changed starts anew; a message without the call ends
@@ -12,6 +11,7 @@
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { checkKeys, isPlain, type Refuse, refuseAt } from './pattern.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
+import { timesBefore, type Usage } from './usage.ts'
 
 export interface BudgetLimits {
   /** Calls that may run. */
@@ -26,12 +26,20 @@ export interface BudgetLimits {
   readonly invalid?: number
 }
 
-export interface BudgetDefinition {
-  readonly turn?: BudgetLimits
-  readonly session?: BudgetLimits
+/** What all sessions of a tenant may use together. */
+export interface TenantLimits extends Pick<BudgetLimits, 'calls' | 'time' | 'cost'> {
+  /** It begins anew after so long, by fixed windows since 1970 (UTC): '1d' at midnight. Without it, it is for ever. */
+  readonly per?: Duration
 }
 
-export type BudgetScope = keyof BudgetDefinition
+export interface Budgets {
+  /** Of calls that name a turn, and of what they call. */
+  readonly turn?: BudgetLimits
+  readonly session?: BudgetLimits
+  readonly tenant?: TenantLimits
+}
+
+export type BudgetScope = keyof Budgets
 export type BudgetName = 'calls' | 'time' | 'cost' | 'repeats' | 'invalid'
 
 /** Checked limits of one scope. */
@@ -43,6 +51,8 @@ export interface Budget {
   readonly repeats: number | undefined
   readonly exempt: Glob | undefined
   readonly invalid: number | undefined
+  /** Milliseconds of a window; undefined if it never begins anew. */
+  readonly per: number | undefined
 }
 
 export interface Upcoming {
@@ -55,49 +65,6 @@ export interface Upcoming {
   readonly valid: boolean
 }
 
-export type UsageFact =
-  /** It passed the budget and runs. */
-  | { readonly kind: 'started'; readonly round: string | null; readonly tool: string; readonly hash: string }
-  /** It was over budget; remembered, so that a loop does not begin anew because its last call was refused. */
-  | { readonly kind: 'refused'; readonly round: string | null; readonly tool: string; readonly hash: string }
-  | { readonly kind: 'invalid'; readonly round: string | null; readonly tool: string }
-  | {
-      readonly kind: 'settled'
-      readonly round: string | null
-      readonly tool: string
-      readonly hash: string
-      readonly ms: number
-      readonly cost?: number
-      /** Hash of the outcome; left out, it counts as the same answer as before. */
-      readonly outcome?: string
-    }
-
-interface Streak {
-  /** In how many rounds in a row before this one the same call ran with the same answer. */
-  before: number
-  /** Whether it runs in this round too. */
-  runs: boolean
-  outcome: string | undefined
-}
-
-interface Round {
-  readonly id: string
-  /** By tool and arguments. */
-  readonly streaks: Map<string, Streak>
-}
-
-/** What a scope has used. Changed by charge() alone. */
-export interface Usage {
-  calls: number
-  time: number
-  cost: number
-  /** This round and the one before: two batches of a session may overlap. Older ones are forgotten, so it stays small. */
-  current: Round | undefined
-  previous: Round | undefined
-  /** By tool: messages in a row with invalid arguments. */
-  readonly invalid: Map<string, { times: number; round: string }>
-}
-
 export interface OverBudget {
   readonly budget: BudgetName
   readonly limit: number
@@ -106,37 +73,60 @@ export interface OverBudget {
   readonly message: string
 }
 
-const limitKeys: BudgetName[] = ['calls', 'time', 'cost', 'repeats', 'invalid']
+const limitKeys: readonly BudgetName[] = ['calls', 'time', 'cost', 'repeats', 'invalid']
+const tenantKeys = ['calls', 'time', 'cost', 'per']
 
-/** Checks all scopes. Throws config_invalid, naming the field. */
-export function defineBudgets(definition: BudgetDefinition): { readonly [scope in BudgetScope]: Budget | undefined } {
-  const refuse = refuseAt('budget')
+/** Checks all scopes; one without a limit is none. Throws config_invalid, naming the field. */
+export function defineBudgets(definition: Budgets): { readonly [scope in BudgetScope]: Budget | undefined } {
+  const refuse = refuseAt('budgets')
   if (!isPlain(definition)) refuse('', 'is not an object')
-  checkKeys(definition, ['turn', 'session'], refuse)
-  return { turn: defineBudget(definition.turn, 'turn', refuse), session: defineBudget(definition.session, 'session', refuse) }
+  checkKeys(definition, ['turn', 'session', 'tenant'], refuse)
+  const { turn, session, tenant } = definition
+  if (isPlain(tenant)) forTenants(tenant, refuse)
+  return {
+    turn: defineBudget(turn, 'turn', limitKeys, refuse),
+    session: defineBudget(session, 'session', limitKeys, refuse),
+    tenant: defineBudget(tenant, 'tenant', tenantKeys, refuse),
+  }
 }
 
-function defineBudget(limits: BudgetLimits | undefined, scope: BudgetScope, refuse: Refuse): Budget | undefined {
+function forTenants(limits: object, refuse: Refuse): void {
+  for (const name of ['repeats', 'invalid']) {
+    if (Object.hasOwn(limits, name)) refuse(`tenant.${name}`, 'is for turns and sessions: a tenant has many conversations at once')
+  }
+}
+
+function defineBudget(
+  limits: (BudgetLimits & TenantLimits) | undefined,
+  scope: BudgetScope,
+  known: readonly string[],
+  refuse: Refuse,
+): Budget | undefined {
   if (limits === undefined) return undefined
   if (!isPlain(limits)) refuse(scope, 'is not an object')
-  checkKeys(limits, limitKeys, refuse, `${scope}.`)
-  const { repeats, time, cost }: BudgetLimits = limits
+  checkKeys(limits, known, refuse, `${scope}.`)
+  const { repeats, cost, time, per }: BudgetLimits & TenantLimits = limits
   const loop = isPlain(repeats) ? repeats : repeats === undefined ? undefined : { limit: repeats }
   if (isPlain(repeats)) checkKeys(repeats, ['limit', 'exempt'], refuse, `${scope}.repeats.`)
   if (loop && loop.limit === undefined) refuse(`${scope}.repeats.limit`, 'is missing')
   if (cost !== undefined && !(typeof cost === 'number' && Number.isFinite(cost) && cost > 0))
     refuse(`${scope}.cost`, 'is not a number above 0')
-  const ms = time === undefined ? undefined : milliseconds(time, `budget.${scope}.time`)
-  if (ms === 0) refuse(`${scope}.time`, 'is 0, which would refuse every call')
-  return Object.freeze({
+  const budget = {
     scope,
     calls: whole(limits.calls, `${scope}.calls`, refuse),
-    time: ms,
+    time: duration(time, `${scope}.time`, 'which would refuse every call', refuse),
     cost,
     repeats: whole(loop?.limit, isPlain(repeats) ? `${scope}.repeats.limit` : `${scope}.repeats`, refuse),
     exempt: compileToolGlobs(loop?.exempt, `${scope}.repeats.exempt`, refuse),
     invalid: whole(limits.invalid, `${scope}.invalid`, refuse),
-  })
+    per: duration(per, `${scope}.per`, 'which is no window', refuse),
+  }
+  return limitKeys.some((name) => budget[name] !== undefined) ? Object.freeze(budget) : undefined
+}
+
+function duration(given: Duration | undefined, field: string, zero: string, refuse: Refuse): number | undefined {
+  const ms = given === undefined ? undefined : milliseconds(given, `budgets.${field}`)
+  return ms === 0 ? refuse(field, `is 0, ${zero}`) : ms
 }
 
 function whole(value: unknown, field: string, refuse: Refuse): number | undefined {
@@ -144,122 +134,75 @@ function whole(value: unknown, field: string, refuse: Refuse): number | undefine
   return refuse(field, 'is not a whole number of at least 1')
 }
 
-export const newUsage = (): Usage => ({ calls: 0, time: 0, cost: 0, current: undefined, previous: undefined, invalid: new Map() })
-
-/** Takes one fact into the usage it is given, in place: a batch of 512 calls must not copy what 511 others left. */
-export function charge(usage: Usage, fact: UsageFact): void {
-  switch (fact.kind) {
-    case 'started':
-      usage.calls += 1
-      if (fact.round === null) return
-      usage.invalid.delete(fact.tool)
-      enter(usage, { ...fact, round: fact.round }, true)
-      return
-    case 'refused':
-      if (fact.round !== null) enter(usage, { ...fact, round: fact.round }, false)
-      return
-    case 'invalid': {
-      if (fact.round === null) return
-      const before = usage.invalid.get(fact.tool)
-      if (before?.round !== fact.round) usage.invalid.set(fact.tool, { times: (before?.times ?? 0) + 1, round: fact.round })
-      return
-    }
-    case 'settled': {
-      usage.time = plus(usage.time, fact.ms)
-      usage.cost = plus(usage.cost, fact.cost ?? 0)
-      const streak = fact.round === null ? undefined : roundOf(usage, fact.round)?.streaks.get(keyOf(fact))
-      if (!streak || fact.outcome === undefined) return
-      if (streak.outcome !== undefined && streak.outcome !== fact.outcome) streak.before = 0
-      streak.outcome = fact.outcome
-    }
-  }
+/** A scope that a call is held to, and what it has used. */
+export interface Held {
+  readonly budget: Budget
+  readonly usage: Usage
 }
 
-/** Null: it may run. Judge and charge the calls of a batch one after the other, in the model's order: then a limit is exact. */
-export function overBudget(budget: Budget, usage: Usage, upcoming: Upcoming): OverBudget | null {
-  const { scope } = budget
-  const over = (name: BudgetName, limit: number, used: number, message: string): OverBudget => ({ budget: name, limit, used, message })
-  const { round } = upcoming
-  if (!upcoming.valid) {
-    if (round === null) return null
-    const before = usage.invalid.get(upcoming.tool)
-    const used = before === undefined ? 0 : before.round === round ? before.times - 1 : before.times
-    return budget.invalid !== undefined && used >= budget.invalid
-      ? over('invalid', budget.invalid, used, invalidMessage(upcoming.tool, used))
-      : null
+/**
+ * Null: it may run. Judge and charge the calls of a batch one after the other, in the model's order: then a limit is exact. What is used up is told
+ * before a loop, after which other calls still run, and of the widest scope, given first: a new turn is no help in a session without budget.
+ */
+export function overBudget(held: readonly Held[], upcoming: Upcoming): OverBudget | null {
+  const first = (judge: (budget: Budget, usage: Usage) => OverBudget | null): OverBudget | null => {
+    for (const { budget, usage } of held) {
+      const over = judge(budget, usage)
+      if (over) return over
+    }
+    return null
   }
-  if (round !== null && budget.repeats !== undefined && !budget.exempt?.(upcoming.tool)) {
-    const used = timesBefore(usage, { ...upcoming, round })
-    if (used >= budget.repeats) return over('repeats', budget.repeats, used, repeatsMessage(upcoming.tool, used))
-  }
-  if (budget.calls !== undefined && usage.calls >= budget.calls) {
-    return over('calls', budget.calls, usage.calls, spentMessage(scope, `${usage.calls} of ${budget.calls} tool calls`))
-  }
-  if (budget.time !== undefined && usage.time >= budget.time) {
-    return over(
-      'time',
-      budget.time,
-      usage.time,
-      spentMessage(scope, `${seconds(usage.time)} of ${seconds(budget.time)} seconds of tool time`),
-    )
-  }
-  if (budget.cost !== undefined && usage.cost >= budget.cost) {
-    return over('cost', budget.cost, usage.cost, spentMessage(scope, `a cost of ${usage.cost} of ${budget.cost}`))
+  const { round, tool } = upcoming
+  if (!upcoming.valid) return round === null ? null : first((budget, usage) => triedTooOften(budget, usage, tool, round))
+  return first(usedUp) ?? (round === null ? null : first((budget, usage) => loops(budget, usage, { ...upcoming, round })))
+}
+
+function triedTooOften(budget: Budget, usage: Usage, tool: string, round: string): OverBudget | null {
+  const before = usage.invalid.get(tool)
+  const used = before === undefined ? 0 : before.round === round ? before.times - 1 : before.times
+  if (budget.invalid === undefined || used < budget.invalid) return null
+  return { budget: 'invalid', limit: budget.invalid, used, message: invalidMessage(tool, used) }
+}
+
+function loops(budget: Budget, usage: Usage, call: { round: string; tool: string; hash: string }): OverBudget | null {
+  if (budget.repeats === undefined || budget.exempt?.(call.tool)) return null
+  const used = timesBefore(usage, call)
+  return used < budget.repeats ? null : { budget: 'repeats', limit: budget.repeats, used, message: repeatsMessage(call.tool, used) }
+}
+
+function usedUp(budget: Budget, usage: Usage): OverBudget | null {
+  for (const name of ['calls', 'time', 'cost'] as const) {
+    const [limit, used] = [budget[name], usage[name]]
+    if (limit !== undefined && used >= limit)
+      return { budget: name, limit, used, message: spentMessage(budget, usage, said[name](used, limit)) }
   }
   return null
 }
 
-const keyOf = ({ tool, hash }: { tool: string; hash: string }): string => `${tool}\n${hash}`
-
-const roundOf = (usage: Usage, id: string): Round | undefined =>
-  usage.current?.id === id ? usage.current : usage.previous?.id === id ? usage.previous : undefined
-
-/** The same call in the round before the one given. */
-function streakBefore(usage: Usage, round: Round | undefined, key: string): Streak | undefined {
-  const before = round === undefined ? usage.current : round === usage.current ? usage.previous : undefined
-  return before?.streaks.get(key)
+const said = {
+  calls: (used: number, limit: number): string => `${used} of ${limit} tool calls`,
+  time: (used: number, limit: number): string => `${seconds(used)} of ${seconds(limit)} seconds of tool time`,
+  cost: (used: number, limit: number): string => `a cost of ${used} of ${limit}`,
 }
-
-/** In how many rounds in a row before its own the same call ran. */
-function timesBefore(usage: Usage, call: { round: string; tool: string; hash: string }): number {
-  const round = roundOf(usage, call.round)
-  const here = round?.streaks.get(keyOf(call))
-  if (here) return here.before
-  const last = streakBefore(usage, round, keyOf(call))
-  return last ? last.before + (last.runs ? 1 : 0) : 0
-}
-
-function enter(usage: Usage, call: { round: string; tool: string; hash: string }, runs: boolean): void {
-  const key = keyOf(call)
-  let round = roundOf(usage, call.round)
-  const here = round?.streaks.get(key)
-  if (here) {
-    here.runs ||= runs
-    return
-  }
-  const streak = { before: timesBefore(usage, call), runs, outcome: streakBefore(usage, round, key)?.outcome }
-  if (!round) {
-    round = { id: call.round, streaks: new Map() }
-    usage.previous = usage.current
-    usage.current = round
-  }
-  round.streaks.set(key, streak)
-}
-
-/** An amount that is no number, or negative, spends everything: it must not open the gate, and a sum must stay one. */
-const plus = (sum: number, amount: number): number =>
-  Number.isFinite(amount) && amount >= 0 ? Math.min(sum + amount, Number.MAX_SAFE_INTEGER) : Number.MAX_SAFE_INTEGER
 
 const seconds = (ms: number): number => Math.round(ms / 100) / 10
 
 const notRun = 'This call was not run.'
 
-function spentMessage(scope: BudgetScope, used: string): string {
-  const next =
-    scope === 'turn'
-      ? 'No more tools can run in this turn: answer with what you have, and say what is missing. The next message of the user begins a new turn.'
-      : 'No more tools can run in this session: answer with what you have, and tell the user that the budget of the session must be raised to go on.'
-  return `The budget of this ${scope} is used up: ${used}. ${notRun} ${next}`
+function spentMessage({ scope, per }: Budget, { since }: Usage, used: string): string {
+  return `The budget of this ${scope} is used up: ${used}. ${notRun} ${next[scope](per === undefined ? undefined : since + per)}`
+}
+
+/** What it can still do; `anew` is when the budget begins again by itself. */
+const next: { readonly [scope in BudgetScope]: (anew: number | undefined) => string } = {
+  turn: () =>
+    'No more tools can run in this turn: answer with what you have, and say what is missing. The next message of the user begins a new turn.',
+  session: () =>
+    'No more tools can run in this session: answer with what you have, and tell the user that the budget of the session must be raised to go on.',
+  tenant: (anew) =>
+    anew === undefined
+      ? 'No more tools can run, in this session or another: answer with what you have, and tell the user that the budget of the tenant must be raised to go on.'
+      : `No more tools can run until ${new Date(anew).toISOString()}, when it begins anew: answer with what you have, and tell the user when to ask again.`,
 }
 
 const repeatsMessage = (tool: string, used: number): string =>

@@ -11,6 +11,7 @@ const redactedWord = '[redacted]'
 
 /** Shorter ones would take words out of ordinary text. */
 const shortestSecret = 8
+const mostLearned = 1_000
 
 export type Secrets = readonly string[] | (() => readonly string[])
 
@@ -92,7 +93,10 @@ export interface RedactedStream {
 
 export class Redactor {
   /** Whether the host named any, or may. Where it did not, what is shown need not be looked at. */
-  readonly active: boolean
+  readonly #named: boolean
+  /** Values that this process came to know as secret: tokens, secret answers. The oldest is forgotten first. */
+  readonly #learned = new Set<string>()
+  #learnedAnew = false
   readonly #secrets: () => readonly string[]
   /** What is taken out by its shape, whatever the host named. */
   readonly #byShape: (text: string) => string
@@ -100,9 +104,22 @@ export class Redactor {
   #matcher: Matcher | null = null
 
   constructor(secrets: Secrets, byShape: (text: string) => string = (text) => text) {
-    this.active = typeof secrets === 'function' || secrets.length > 0
+    this.#named = typeof secrets === 'function' || secrets.length > 0
     this.#byShape = byShape
     this.#secrets = typeof secrets === 'function' ? secrets : () => secrets
+  }
+
+  /** Whether there is anything to look for. */
+  get active(): boolean {
+    return this.#named || this.#learned.size > 0
+  }
+
+  /** From now on it is shown to nobody. */
+  learn(secret: string): void {
+    if (secret.length < shortestSecret || this.#learned.has(secret)) return
+    this.#learned.add(secret)
+    if (this.#learned.size > mostLearned) this.#learned.delete(this.#learned.values().next().value as string)
+    this.#learnedAnew = true
   }
 
   text(text: string): string {
@@ -135,9 +152,11 @@ export class Redactor {
   /** Made again only when the secrets are others. */
   #current(): Matcher | null {
     const now = this.#asked()
-    if (now !== this.#known && !(now.length === this.#known.length && now.every((each, index) => each === this.#known[index]))) {
+    const isOld = now === this.#known || (now.length === this.#known.length && now.every((each, index) => each === this.#known[index]))
+    if (!isOld || this.#learnedAnew) {
       this.#known = [...now]
-      const spellings = new Set(this.#known.flatMap((secret) => spellingsOf(secret)))
+      this.#learnedAnew = false
+      const spellings = new Set([...this.#known, ...this.#learned].flatMap((secret) => spellingsOf(secret)))
       this.#matcher = spellings.size === 0 ? null : new Matcher(spellings)
     }
     return this.#matcher

@@ -94,6 +94,12 @@ export function checkBatch(batch: string): string {
   return batch
 }
 
+/** A turn that is named by the host. */
+export function checkTurn(turn: string): string {
+  checkName(turn, 'The turn')
+  return turn
+}
+
 /** Where calls with an idempotency key lie, and those under another call: no batch of the host can have these names. */
 export const keyBatch = `${ours}key`
 export const nestedBatch = ({ batch, id, occurrence }: CallPosition, name: string): string =>

@@ -32,6 +32,7 @@ interface Around {
   readonly stop: boolean
   readonly root: string | undefined
   readonly above: readonly string[] | undefined
+  readonly turn: string | undefined
 }
 
 export function askedOf(
@@ -70,7 +71,7 @@ function optionsOf(
   call: CallAsk,
   tool: string,
   read: ReadArguments,
-  { batch, order, root, above, stop }: Around,
+  { batch, order, root, above, turn, stop }: Around,
   { policy, unattended }: Place,
   internal: boolean,
   mostBytes: number,
@@ -86,6 +87,7 @@ function optionsOf(
   if (call.deadline !== undefined) options.deadline = Number(call.deadline)
   if (order !== 0) options.order = order
   if (stop) options.stop = true
+  if (turn !== undefined) options.turn = turn
   if (root !== undefined) options.root = root
   if (internal) options.internal = true
   if (above !== undefined) options.above = above

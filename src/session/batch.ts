@@ -75,10 +75,10 @@ export class Batches {
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      const { batch, root, above, byHost } = how
+      const { batch, root, above, turn, byHost } = how
       const entry = entries[order]
       const seal = this.#sealFor(how.sealed === true || entry?.sensitive === true)
-      const at = { batch, occurrence, order, root, above, byHost, line: line?.name ?? null, stop: strict }
+      const at = { batch, occurrence, order, root, above, turn, byHost, line: line?.name ?? null, stop: strict }
       return askedOf(call, entry, place, at, this.#reading, seal)
     })
     const turns = line
@@ -105,7 +105,7 @@ export class Batches {
   ): Promise<NestedOutcome[]> {
     checkAsks(calls)
     const { position, principal, uid } = parent.request
-    const { root, above = [] } = parent.options
+    const { root, above = [], turn } = parent.options
     const stop = new AbortController()
     const aborted = (): void => {
       const { stopped } = parent
@@ -131,6 +131,7 @@ export class Batches {
           // What a body does with what it was given may hold what it was given.
           sealed: isSealedUid(uid),
           ...(root === undefined ? {} : { above: [...above, uid] }),
+          ...(turn === undefined ? {} : { turn }),
           ...(family ? { family } : {}),
         }).outcomes
       }

@@ -11,6 +11,8 @@ export interface How {
   /** What stands when it begins. */
   readonly tools: Toolset
   readonly batch: string
+  /** The turn that the calls belong to, if one was named. */
+  readonly turn?: string
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
   /** For nested ones: the outermost call, and those between it and them. */

@@ -5,11 +5,15 @@ import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName, longestName } from '../kernel/id.ts'
 import { recorded } from '../kernel/value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
+import type { ResolveAnswer } from '../engine/engine.ts'
+import type { ClientCall } from '../people/clients.ts'
+import type { People } from '../people/people.ts'
+import type { Answer } from '../wait/resolution.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, type OpenCall, type Until } from './ask.ts'
+import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, checkTurn, type OpenCall, type Until } from './ask.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
@@ -18,6 +22,8 @@ import { Cancel } from './gather.ts'
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
   readonly batch?: string
+  /** Names the turn the calls belong to, and all that they call: `budgets.turn` is for each of them. */
+  readonly turn?: string
   /** Cancels the batch. */
   readonly signal?: AbortSignal
   /** `stop`: the first failure cancels what runs and does not start the rest. Default: the batch goes on. */
@@ -51,10 +57,16 @@ export interface Session {
   call<Ask, Output>(
     tool: Tool<Ask, Output>,
     input: Ask,
-    options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string },
+    options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string },
   ): CallHandle<Output>
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
+  /** The result of a tool that the caller runs. Only what was handed out in this session can be answered, once. */
+  answer(callId: string, answer: Answer, at?: { readonly batch?: string }): Promise<ResolveAnswer>
+  /** What was handed to the caller and has no result yet. */
+  handedOut(): Promise<ClientCall[]>
+  /** A new message of the user: what waits for people, or for the caller, is called off; tells how many calls. What runs goes on. */
+  supersede(reason?: string, by?: string): Promise<number>
   /** The facts of this session: those on record after the cursor, then the new ones as they come. */
   readonly events: ReadFeed
   /** The calls of this session as they are on record. */
@@ -86,7 +98,11 @@ export interface SessionHost {
   readonly ids: Ids
   readonly registry: Registry
   readonly works: boolean
+  readonly people: Pick<People, 'inbox' | 'clients'>
+  cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
 }
+
+const turnOf = (turn: string | undefined): { turn?: string } => (turn === undefined ? {} : { turn: checkTurn(turn) })
 
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
   const tenant = options.tenant ?? 'default'
@@ -128,22 +144,22 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return set.tools
     },
-    run: (async (calls: readonly CallAsk[], { batch, signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
+    run: (async (calls: readonly CallAsk[], { batch, turn, signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
       checkAsks(calls)
       const named = batch === undefined ? '' : checkBatch(batch)
-      const how = { tools: standing(), batch: named, onFailure, ...(signal ? { signal } : {}) }
+      const how = { tools: standing(), batch: named, onFailure, ...turnOf(turn), ...(signal ? { signal } : {}) }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],
-    call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string } = {}): CallHandle<Output> {
-      const { id: given, batch: named, ...rest } = how
+    call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string; turn?: string } = {}): CallHandle<Output> {
+      const { id: given, batch: named, turn, ...rest } = how
       const batch = named === undefined ? '' : checkBatch(named)
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
       checkAsk(call)
       const stop = new AbortController()
       let settled = false
       const outcome = host.batches
-        .run(place, [call], { tools: standing(), batch, onFailure: 'continue', signal: stop.signal, byHost: true })
+        .run(place, [call], { tools: standing(), batch, ...turnOf(turn), onFailure: 'continue', signal: stop.signal, byHost: true })
         .then(([first]) => {
           settled = true
           return first as unknown as CallOutcome<Output>
@@ -161,11 +177,34 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
+    answer: (callId, answer, at) => host.people.clients.answer({ tenant, session: id }, callId, answer, at),
+    handedOut: () => host.people.clients.list({ tenant, session: id }),
+    supersede: (reason = 'A new message came first', by) => supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),
   }
+}
+
+const page = 200
+
+async function supersede(
+  { people, cancel }: SessionHost,
+  of: { tenant: string; session: string },
+  why: { reason: string; by: string | null },
+): Promise<number> {
+  const waiting = new Set((await people.clients.list(of)).map(({ call }) => call))
+  for (let after = ''; ;) {
+    const items = await people.inbox({ ...of, after, limit: page })
+    for (const { call } of items) waiting.add(call)
+    const last = items.at(-1)
+    if (!last || items.length < page) break
+    after = last.id
+  }
+  let ended = 0
+  for (const uid of waiting) if (await cancel(uid, why)) ended++
+  return ended
 }
 
 /** Checked now, and in the form in which it is recorded. */

@@ -36,6 +36,47 @@ export interface LaterOptions {
   readonly announce?: { readonly type: string; readonly payload?: unknown }
 }
 
+export interface Question {
+  /** What is asked, in plain words. */
+  readonly text: string
+  /** One of these; without them a text. */
+  readonly choices?: readonly string[]
+  /** Several of them. */
+  readonly several?: boolean
+  /** The answer is kept sealed and shown to nobody; only the body gets it. */
+  readonly secret?: boolean
+  /** What silence means. */
+  readonly default?: string | readonly string[]
+  /** How long to wait; 5 minutes if not said. */
+  readonly deadline?: Duration
+  /** Several questions in one call need names; the same name is the same question. */
+  readonly name?: string
+}
+
+export interface QuestionAnswer {
+  readonly status: 'answered' | 'declined' | 'timed_out'
+  /** The text, the choice, or the choices; null if there is none. A default stands in for silence. */
+  readonly answer: Json
+  /** Who answered; null for the clock. */
+  readonly by: string | null
+}
+
+/** A question that was put to people. */
+export interface AskedQuestion {
+  /** When it gives up, milliseconds since 1970. */
+  readonly deadline: number
+  /** Waits here. */
+  readonly value: Promise<QuestionAnswer>
+  readonly [answers]?: QuestionAnswer
+}
+
+export interface Connection {
+  readonly provider: string
+  readonly token: string
+  /** Milliseconds since 1970; null if it was not said. */
+  readonly expiresAt: number | null
+}
+
 declare const answers: unique symbol
 
 /** Someone outside will answer. Return it to park the call, or `await later.value` to wait inside the body. */
@@ -108,6 +149,10 @@ export interface ToolContext {
   sleep(duration: Duration): Promise<void>
   /** Makes a wait and records it; see Later. */
   later<T = Json>(options?: LaterOptions): Promise<Later<T>>
+  /** Asks a person. Return it to park the call until they answer, or await its value (needs `onCrash: 'rerun'`). */
+  ask(question: Question): Promise<AskedQuestion>
+  /** What the person, or the tenant, has connected; null if nothing. Never recorded, and never shown. */
+  connection(provider: string): Promise<Connection | null>
   /** Wall time, recorded: every replay sees the same instants. */
   now(): Promise<number>
   /** A number in [0, 1) that replays. */

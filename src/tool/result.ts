@@ -1,8 +1,8 @@
-// What a body may return besides a plain value: result(value, { raw, control, summary }) keeps things beside it that the model does
-// not read (VAL-5, VAL-6).
+// What a body may return besides a plain value: result(value, { raw, control, summary, cost }) keeps things beside it that the model does
+// not read (VAL-5, VAL-6, POL-8).
 
 import { PawlError } from '../kernel/errors.ts'
-import { type Control, isControl, type Outcome } from '../kernel/outcome.ts'
+import { badCost, type Control, isControl, isCost, type Outcome } from '../kernel/outcome.ts'
 import { type Json, recorded } from '../kernel/value.ts'
 
 export interface ResultOptions {
@@ -12,6 +12,8 @@ export interface ResultOptions {
   readonly control?: Control
   /** One line for people. */
   readonly summary?: string
+  /** What it cost, in the unit of the budgets: a number from 0 on. */
+  readonly cost?: number
 }
 
 declare const carries: unique symbol
@@ -28,20 +30,41 @@ export class ToolResult<T> {
 
 export const result = <T>(value: T, options: ResultOptions = {}): ToolResult<T> => new ToolResult(value, options)
 
+/** What connectionRequired() gives: returned alone, the call waits for whoever connects the provider. */
+export class RequiredConnection {
+  readonly provider: string
+  /** For the person who is asked. */
+  readonly message: string | undefined
+
+  constructor(provider: string, message: string | undefined) {
+    this.provider = provider
+    this.message = message
+  }
+}
+
+/** Says that a provider must be connected first: `return connectionRequired('github')`. The call waits, and runs again once it is. */
+export function connectionRequired(provider: string, options: { readonly message?: string } = {}): RequiredConnection {
+  if (typeof provider !== 'string' || provider.trim() === '')
+    throw new PawlError('value_invalid', 'connectionRequired needs the name of a provider.')
+  return new RequiredConnection(provider, options.message)
+}
+
 /** The success a returned thing stands for. Throws what is none: an error that was returned was meant to be thrown. */
 export function successOf(returned: unknown): Success {
   if (!(returned instanceof ToolResult)) return { status: 'success', value: valueOf(returned) }
-  const { raw, control, summary } = returned.options
+  const { raw, control, summary, cost } = returned.options
   if (control !== undefined && !isControl(control)) {
     throw new PawlError('value_invalid', 'The control of a result must be one of { finish }, { fail } and { switchFrame: { frame } }.')
   }
   if (summary !== undefined && typeof summary !== 'string') throw new PawlError('value_invalid', 'The summary of a result must be a text.')
+  if (cost !== undefined && !isCost(cost)) throw new PawlError('value_invalid', `The cost of a result ${badCost}`)
   return {
     status: 'success',
     value: valueOf(returned.value),
     ...(raw === undefined ? {} : { raw: raw as Json }),
     ...(control === undefined ? {} : { control }),
     ...(summary === undefined ? {} : { summary }),
+    ...(cost === undefined ? {} : { cost }),
   }
 }
 

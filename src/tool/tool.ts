@@ -7,7 +7,7 @@ import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Failure } from '../kernel/outcome.ts'
 import type { Json, Recorded } from '../kernel/value.ts'
-import type { CancelledWait, Later, ToolContext } from './context.ts'
+import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context.ts'
 import { type Hints, hintsOf, type OnCrash } from './hints.ts'
 import {
   checkFields,
@@ -21,7 +21,7 @@ import {
   type ToolLimits,
   limitsOf,
 } from './terms.ts'
-import type { ToolResult } from './result.ts'
+import type { RequiredConnection, ToolResult } from './result.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
 
 /** What the body receives: the schema's output in its recorded form, on the first run as on every replay. */
@@ -35,11 +35,15 @@ export type OutputOf<R> = [R] extends [void | undefined]
   ? null
   : R extends Later<infer T>
     ? Recorded<T>
-    : R extends ToolResult<infer T>
-      ? Recorded<T>
-      : R extends undefined
-        ? null
-        : Recorded<R>
+    : R extends AskedQuestion
+      ? QuestionAnswer
+      : R extends RequiredConnection
+        ? { connection_required: string }
+        : R extends ToolResult<infer T>
+          ? Recorded<T>
+          : R extends undefined
+            ? null
+            : Recorded<R>
 
 /** What `reconcile` found out about an interrupted attempt: its result, its failure, leave to run again, or nothing. */
 export type Finding<R> =
@@ -110,7 +114,9 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly reconcile?: (input: InputOf<S>, ctx: ToolContext) => Finding<NoInfer<Awaited<R>>> | Promise<Finding<NoInfer<Awaited<R>>>>
   /** A call was cancelled while it waited for the outside: stop there what the key was handed to. May be called twice. */
   readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
-  readonly execute: (input: InputOf<S>, ctx: ToolContext) => R
+  /** The caller runs it: calls are handed out, and answered with session.answer. Then there is no `execute`; `timeout` is how long it has (300 s). */
+  readonly client?: boolean
+  readonly execute?: (input: InputOf<S>, ctx: ToolContext) => R
 }
 
 export interface Tool<Ask = unknown, Output = unknown> {
@@ -138,6 +144,8 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly cancel: ((wait: CancelledWait<never>, ctx: ToolContext) => unknown) | undefined
+  /** The caller runs it. */
+  readonly client: boolean
   readonly execute: (input: never, ctx: ToolContext) => unknown
   /** Where it comes from, when it is a provider's. The hints are the provider's own words; of those above, what it is not trusted with is gone. */
   readonly remote: Remote | undefined
@@ -179,6 +187,7 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'prepare',
   'reconcile',
   'cancel',
+  'client',
   'execute',
 ]
 const functions = ['preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
@@ -193,7 +202,10 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   }
   checkFields(definition, fields, 'it', wrong)
   if (typeof description !== 'string' || description.trim() === '') wrong('it needs a description, which the model reads')
-  if (typeof definition.execute !== 'function') wrong('execute is not a function')
+  const { client = false, execute = handedOut } = definition
+  if (typeof client !== 'boolean') wrong('client is not true or false')
+  if (client) checkClient(definition, wrong)
+  else if (typeof definition.execute !== 'function') wrong('execute is not a function')
   for (const each of functions) {
     if (definition[each] !== undefined && typeof definition[each] !== 'function') wrong(`${each} is not a function`)
   }
@@ -226,7 +238,7 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     onUnknown,
     clocks: clocksOf(definition.timeout, wrong),
     retry: retryOf(definition.retry, wrong),
-    onCrash,
+    onCrash: client ? 'rerun' : onCrash,
     concurrency: concurrencyOf(definition.concurrency as never, hints, wrong),
     limits: limitsOf(definition.limits, wrong),
     examples: definition.examples ?? [],
@@ -238,10 +250,22 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     prepare: definition.prepare,
     reconcile: definition.reconcile,
     cancel: definition.cancel,
-    execute: definition.execute,
+    client,
+    execute,
     remote: undefined,
     fingerprint,
   })
+}
+
+const handedOut = (): never => {
+  throw new PawlError('tool_invalid', 'A tool of the client is run by the client.')
+}
+
+/** Nothing of it happens here. */
+function checkClient(definition: object, wrong: (why: string) => never): void {
+  for (const field of ['execute', 'reconcile', 'onCrash', 'onUnknown', 'cancel', 'retry'])
+    if ((definition as Record<string, unknown>)[field] !== undefined)
+      wrong(`${field} is for tools that run here, and the client runs this one`)
 }
 
 const allMade = new WeakSet<object>()

@@ -21,7 +21,7 @@ onEachStore('adversary: budgets', (bench) => {
       },
     })
     const plain = tool({ name: 'plain', description: 'Plain', input: empty, hints: { readOnly: true }, execute: () => 'same' })
-    const runtime = await bench.open([parent, child, plain], { budget: { repeats: 2 } })
+    const runtime = await bench.open([parent, child, plain], { budgets: { session: { repeats: 2 } } })
     const codes = async (name: string): Promise<string[]> => {
       const seen: string[] = []
       for (let i = 0; i < 4; i++) {
@@ -49,7 +49,7 @@ onEachStore('adversary: budgets', (bench) => {
         return seen
       },
     })
-    const runtime = await bench.open([parent, child], { budget: { repeats: 2 } })
+    const runtime = await bench.open([parent, child], { budgets: { session: { repeats: 2 } } })
     const [end] = await runtime.session('s').run([{ id: 'a', name: 'parent' }], { batch: 'm' })
     expect(end).toMatchObject({ value: ['ran', 'ran', 'ran', 'ran'] })
   })

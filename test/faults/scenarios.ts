@@ -40,7 +40,7 @@ const resolveOnce =
       if ((error as PawlError).code !== 'store_unavailable') throw error
     }
   }
-const t = (name: string, more: object): Tool => tool({ name, description: 'd', input, ...more } as never)
+const t = (name: string, more: object): Tool => tool({ name, description: 'd', input, ...more })
 
 export const scenarios: Scenario[] = [
   {

@@ -50,6 +50,19 @@ test('DUR-1: a call on a postgres:// store is on record for the next process, an
   expect(record).toMatchObject({ state: 'settled', steps: [{ id: 'greet', state: 'done' }] })
 })
 
+test('POL-8: two runtimes asked for 100 calls at once run exactly as many as the budgets allow', async () => {
+  const budgets = { turn: { calls: 20 }, session: { calls: 10 }, tenant: { calls: 11 } }
+  const both = await Promise.all([0, 1].map(() => createRuntime({ store: url(), keys, tools: [greet], lease: '2s', budgets })))
+  open.push(...both)
+  const calls = Array.from({ length: 50 }, (_, n) => ({ id: `c${n}`, name: 'greet', input: { name: `${n}` } }))
+  const ran = async (session: string): Promise<number> => {
+    const runs = both.map((runtime, at) => runtime.session(session, { tenant: 'budgets' }).run(calls, { batch: `m${at}`, turn: 't' }))
+    return (await Promise.all(runs)).flat().filter(({ status }) => status === 'success').length
+  }
+  expect(await ran('one')).toBe(10)
+  expect(await ran('two')).toBe(1)
+})
+
 test('FEED-1: what one runtime does is told by the feed of another', async () => {
   const [one, other] = [await start(), await start()]
   const events = other.session('feed').events()[Symbol.asyncIterator]()

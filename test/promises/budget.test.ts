@@ -3,18 +3,21 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BudgetLimits, type CallOutcome, createRuntime, retry, type Runtime, type Tool, tool } from 'pawl'
+import { type BudgetLimits, type CallOutcome, createRuntime, result, retry, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { type ManualClock, manualClock, slowTool } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Store } from '../../src/store/store.ts'
+import type { Change, KeptName, Store } from '../../src/store/store.ts'
 import { mortal, type StoreKind, storeOf } from '../mortal.ts'
-import { failing } from '../writes.ts'
+import { failing, muted } from '../writes.ts'
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const hang = (): Promise<never> => new Promise(() => {})
 const told = (outcomes: readonly CallOutcome[]): string[] =>
   outcomes.map((outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status))
+
+const hasMark = (key: string) => (change: Change) => change.steps?.some((step) => step.key === key) ?? false
+const ofSession: KeptName = { of: 'usage', tenant: 'default', session: 's', key: 'session' }
 
 describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) => {
   let dir: string
@@ -36,7 +39,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
   })
 
   const start = async (tools: readonly Tool[], budget: BudgetLimits, on: Store = store): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger, budget })
+    const runtime = await createRuntime({ store: on, tools, clock, logger, budgets: { session: budget } })
     if (on === store) open.push(runtime)
     return runtime
   }
@@ -205,21 +208,166 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(told(await ask(runtime))).toEqual(['success'])
   })
 
-  test('POL-8: a history longer than a page is read to its end, once, and only if there is a budget', async () => {
-    let reads = 0
-    const watched: Store = { ...store, events: (query) => (reads++, store.events(query)) }
-    const wide = look(() => 'seen', { concurrency: 'parallel' })
-    const calls = Array.from({ length: 200 }, (_, n) => ({ id: `c${n}`, name: 'look', input: { n } }))
-    const before = await start([wide], { calls: 1_000 })
-    await before.session('s').run(calls, { batch: 'many' })
-    await before.close()
-    const free = await createRuntime({ store: watched, tools: [wide], clock, logger })
-    open.push(free)
-    await ask(free)
-    expect(reads).toBe(0)
-    const runtime = await createRuntime({ store: watched, tools: [wide], clock, logger, budget: { calls: 202 } })
+  /** A worker that dies as soon as such a write is on record. */
+  const diesAfter = (key: string): Store => {
+    const first = mortal(store)
+    return muted(first.store, (change) => {
+      if (!hasMark(key)(change)) return true
+      first.die()
+      return false
+    })
+  }
+
+  test.for(['stop', 'rerun'] as const)('POL-8: a crash between the count and the start counts once (onCrash: %s)', async (onCrash) => {
+    let ran = 0
+    const counts = look(() => ran++, { onCrash })
+    const budget = { calls: 2 }
+    void ask(await start([counts], budget, diesAfter('budget')))
+    await clock.advance(100)
+    expect(ran).toBe(0)
+    const runtime = await start([counts], budget)
+    await clock.advance('31s')
+    asked = 0
+    expect(await ask(runtime)).toMatchObject([{ status: 'success', attempts: 1 }])
+    expect(told([...(await ask(runtime)), ...(await ask(runtime))])).toEqual(['success', 'over_budget'])
+    expect(ran).toBe(2)
+  })
+
+  test('POL-8: a crash between the refusal and the outcome refuses once, with the same words', async () => {
+    const budget = { calls: 1, repeats: 5 }
+    await ask(await start([look()], budget))
+    const before = await store.kept(ofSession)
+    void ask(await start([look()], budget, diesAfter('budget')))
+    await clock.advance(100)
+    const runtime = await start([look()], { calls: 100, repeats: 5 })
+    await clock.advance('31s')
+    asked = 1
+    const [refused] = await ask(runtime)
+    expect(refused).toMatchObject({ status: 'failure', failure: { code: 'over_budget', source: 'policy' }, attempts: 0 })
+    expect((await store.kept(ofSession))?.revision).toBe((before?.revision ?? 0) + 1)
+  })
+
+  test('POL-8: a crash between the charge and the outcome charges once', async () => {
+    const paid = look(() => result('seen', { cost: 3 }), { onCrash: 'rerun' })
+    const budget = { cost: 6 }
+    void ask(await start([paid], budget, diesAfter('budget:settled')))
+    await clock.advance(100)
+    const runtime = await start([paid], budget)
+    await clock.advance('31s')
+    asked = 0
+    expect(await ask(runtime)).toMatchObject([{ status: 'success', attempts: 2, cost: 3 }])
+    expect(told([...(await ask(runtime)), ...(await ask(runtime))])).toEqual(['success', 'over_budget'])
+  })
+
+  test('POL-8: what reconcile finds costs what it says, whatever a hook makes of it', async () => {
+    const first = mortal(store)
+    void ask(await start([look(hang)], { cost: 5 }, first.store))
+    await clock.advance(100)
+    first.die()
+    const found = look(() => 'seen', { reconcile: () => ({ value: result('found', { cost: 5 }) }) })
+    const hooks = [{ name: 'mask', after: () => ({ replace: { status: 'success' as const, value: 'masked' } }) }]
+    const runtime = await createRuntime({ store, tools: [found], clock, logger, hooks, budgets: { session: { cost: 5 } } })
+    open.push(runtime)
+    await clock.advance('31s')
+    asked = 0
+    expect(await ask(runtime)).toMatchObject([{ status: 'success', value: 'masked', cost: 5 }])
+    expect(told(await ask(runtime))).toEqual(['over_budget'])
+  })
+
+  test('POL-8: a call that began before there was a budget is not said not to have run', async () => {
+    const first = mortal(store)
+    void ask(await createRuntime({ store: first.store, tools: [look(hang, { onCrash: 'rerun' })], clock, logger }))
+    await clock.advance(100)
+    first.die()
+    const runtime = await start([look(() => 'seen', { onCrash: 'rerun' })], { calls: 1 })
+    expect(told(await ask(runtime))).toEqual(['success'])
+    await clock.advance('31s')
+    asked = 0
+    expect(await ask(runtime)).toMatchObject([{ status: 'success', attempts: 2 }])
+  })
+
+  test.for(['budget', 'budget:settled'])('POL-8: a store that is away at the mark %s allows nothing, and is asked again', async (mark) => {
+    let ran = 0
+    let away = true
+    const flickers = failing(store, (change) => (away && hasMark(mark)(change) ? ((away = false), new Error('away')) : undefined))
+    const runtime = await start([look(() => (ran++, result('seen', { cost: 3 })), { onCrash: 'rerun' })], { cost: 6, calls: 2 }, flickers)
+    open.push(runtime)
+    await expect(ask(runtime)).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(ran).toBe(mark === 'budget' ? 0 : 1)
+    await clock.advance('31s')
+    asked = 0
+    expect(told([...(await ask(runtime)), ...(await ask(runtime)), ...(await ask(runtime))])).toEqual(['success', 'success', 'over_budget'])
+    expect(await store.kept(ofSession)).toMatchObject({ value: JSON.stringify({ calls: 2, time: 0, cost: 6 }) })
+  })
+
+  test('POL-8: usage that cannot be read allows nothing', async () => {
+    let ran = 0
+    const blind: Store = { ...store, kept: () => Promise.reject(new Error('away')) }
+    const runtime = await start([look(() => ran++)], { calls: 2 }, blind)
+    open.push(runtime)
+    await expect(ask(runtime)).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(ran).toBe(0)
+  })
+
+  /** Somebody else is first, so many times, with counts of its own. */
+  const overtaken = (mark: string, times: number): Store => {
+    const first = (change: Change): void => {
+      if (!hasMark(mark)(change) || times-- <= 0) return
+      for (const { kind: _, ...kept } of change.guards.filter((guard) => guard.kind === 'kept'))
+        store.write({ guards: [], keep: [{ ...kept, value: JSON.stringify({ calls: 1, time: 0, cost: 0 }) }], events: [] }, () => {})
+    }
+    return { ...store, write: (change, heard, how) => (first(change), store.write(change, heard, how)) }
+  }
+
+  test('POL-8: what others count meanwhile is read again, and counts', async () => {
+    const runtime = await start([look()], { calls: 2 }, overtaken('budget', 3))
     open.push(runtime)
     expect(told([...(await ask(runtime)), ...(await ask(runtime))])).toEqual(['success', 'over_budget'])
-    expect(reads).toBe(2)
+  })
+
+  test('POL-8: who is never first gives up: nothing is allowed, and what has run keeps its outcome', async () => {
+    let ran = 0
+    const errors: string[] = []
+    const noisy: RuntimeOptions['logger'] = { ...logger, error: (message) => void errors.push(message) }
+    const counts = look(() => (ran++, result('seen', { cost: 1 })))
+    const never = await start([counts], { calls: 2 }, overtaken('budget', 1_000))
+    open.push(never)
+    await expect(ask(never)).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(ran).toBe(0)
+    const others = overtaken('budget:settled', 1_000)
+    const late = await createRuntime({ store: others, tools: [counts], clock, logger: noisy, budgets: { tenant: { cost: 5 } } })
+    open.push(late)
+    expect(await ask(late)).toMatchObject([{ status: 'success', cost: 1 }])
+    expect(errors).toEqual(['What a call took was not charged to its budgets'])
+  })
+
+  test('POL-8: of calls that are counted together, one that is no longer ours is left out', async () => {
+    let thieves = 0
+    const stolen: Store = {
+      ...store,
+      // Another worker takes one of them while the count is on its way.
+      write(change, heard, how) {
+        if (hasMark('budget')(change) && change.guards.length > 2 && thieves++ === 0) {
+          const [refused] = change.guards
+          heard({ ok: false, refused: refused as Change['guards'][number] })
+        } else store.write(change, heard, how)
+      },
+    }
+    const runtime = await start([look(() => 'seen', { concurrency: 'parallel' })], { calls: 5 }, stolen)
+    open.push(runtime)
+    const calls = [1, 2, 3].map((n) => ({ id: `c${n}`, name: 'look', input: { n } }))
+    const run = runtime.session('s').run(calls, { batch: 'm' })
+    run.catch(() => {}) // how the first ended is told by whoever took it
+    await clock.advance('31s')
+    expect(JSON.parse((await store.kept(ofSession))?.value ?? '{}')).toMatchObject({ calls: 2 })
+    const ended = await runtime.session('s').calls.list({ status: 'success' })
+    expect(ended.map(({ callId }) => callId)).toEqual(['c2', 'c3'])
+  })
+
+  test('POL-8: `budget` is no option', async () => {
+    await expect(createRuntime({ store, budget: { calls: 1 } } as never)).rejects.toMatchObject({
+      code: 'config_invalid',
+      message: expect.stringMatching(/no option 'budget'; did you mean 'budgets'/),
+    })
   })
 })

@@ -34,7 +34,12 @@ describe('testRuntime', () => {
     const clock = manualClock(5)
     const told: string[] = []
     const logger = { debug() {}, info() {}, warn() {}, error: (message: string) => void told.push(message) }
-    const given = await testRuntime({ clock, logger, tools: [failingTool({ throws: new Error('no') })], budget: { calls: 1 } })
+    const given = await testRuntime({
+      clock,
+      logger,
+      tools: [failingTool({ throws: new Error('no') })],
+      budgets: { session: { calls: 1 } },
+    })
     expect(given.clock).toBe(clock)
     const outcomes = await given.session.run([
       { id: 'a', name: 'failing' },

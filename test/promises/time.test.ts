@@ -350,7 +350,7 @@ onEachStore('time', (bench) => {
       execute: () => new Promise<void>((resolve) => clock.timer(1_000, resolve)),
     })
     const strict = tool({ name: 'strict', description: 'Wants n', input: z.object({ n: z.number() }), execute: () => 1 })
-    const { runtime, clock } = await start([slow, strict], { budget: { time: '1s', invalid: 2 } })
+    const { runtime, clock } = await start([slow, strict], { budgets: { session: { time: '1s', invalid: 2 } } })
     const codes: unknown[] = []
     for (const [n, name] of ['slow', 'slow', 'strict', 'strict', 'strict'].entries()) {
       const run = runtime.session('s').run([{ id: `c${n}`, name }], { batch: `m${n}` })

@@ -150,7 +150,7 @@ onEachStore('tools', (bench) => {
       execute: () => ran.push('wipe'),
     })
     const read = tool({ name: 'read', description: 'Reads', input: empty, hints: { readOnly: true }, execute: () => ran.push('read') })
-    const runtime = await bench.open([wipe, read], { budget: { calls: 2 } })
+    const runtime = await bench.open([wipe, read], { budgets: { session: { calls: 2 } } })
     const [asked] = await runtime.session('s', { attended: false }).run([{ id: 'a', name: 'wipe' }])
     expect(asked).toMatchObject({ failure: { class: 'permission_denied', code: 'approval_required', source: 'policy' }, attempts: 0 })
     const more = await runtime.session('s').run([1, 2, 3].map((n) => ({ id: `r${n}`, name: 'read' })))

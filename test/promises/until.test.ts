@@ -38,6 +38,7 @@ onEachStore('run until', (bench) => {
     until: expect.any(Number),
     callId: 'p',
     name: 'parks',
+    parts: [{ type: 'text', text: expect.stringContaining('[Tool call waiting]') }],
   }
 
   test('WAIT-1: waiting returns when every call is settled or parked, without keys; the same batch asked again joins', async () => {

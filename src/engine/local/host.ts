@@ -8,6 +8,7 @@ import type { Logger } from '../../tool/context.ts'
 import type { Lease } from './lease.ts'
 import type { Answers } from './answers.ts'
 import type { FleetPlaces } from './places.ts'
+import type { Tallies } from './tallies.ts'
 import type { Timers, Waiters } from './wake.ts'
 
 export interface Host {
@@ -21,6 +22,7 @@ export interface Host {
   readonly waiters: Waiters
   readonly places: FleetPlaces
   readonly answers: Answers
+  readonly tallies: Tallies
   /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
   readonly closing: () => boolean
 }

@@ -90,6 +90,9 @@ export class LocalInvocation implements Invocation {
     this.#asks ??= new CallAsks(this.#host, this.held, this.#known)
     return this.#asks
   }
+  get tally(): Invocation['tally'] {
+    return (tally) => this.#host.tallies.add({ held: this.held, known: this.#known, tally })
+  }
   get claimed(): boolean {
     return this.#known.read
   }

@@ -25,6 +25,7 @@ import { FleetPlaces } from './places.ts'
 import { journalOf, recordedForm } from './recorded.ts'
 import { submit } from './submit.ts'
 import { Sweeper } from './sweep.ts'
+import { Tallies } from './tallies.ts'
 import { Timers, Waiters } from './wake.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
@@ -56,7 +57,8 @@ export class LocalEngine implements Engine {
     this.#cancels = new Cancels(store, this.#answers, this.#lives)
     const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
     const places = new FleetPlaces(options)
-    this.#host = { store, clock, ids, keys, logger, lease, waiters, timers, answers, places, closing: () => this.#closing }
+    const tallies = new Tallies(store, clock)
+    this.#host = { store, clock, ids, keys, logger, lease, waiters, timers, answers, places, tallies, closing: () => this.#closing }
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,

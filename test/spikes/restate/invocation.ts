@@ -174,6 +174,10 @@ export class RestateInvocation implements Invocation {
   }
   async delayed(): Promise<void> {}
   async late(): Promise<void> {}
+  /** What is kept by name is Pawl's store's, and the spike has none: a runtime with budgets cannot be driven by it. */
+  async tally(): Promise<never> {
+    throw new PawlError('config_invalid', 'Budgets are not part of the spike.')
+  }
   async abandon(): Promise<readonly Wait[]> {
     return []
   }

@@ -11,7 +11,6 @@ import { sizesOf } from '../../../src/kernel/sizes.ts'
 import { systemClock } from '../../../src/kernel/time.ts'
 import { Alarms } from '../../../src/call/alarms.ts'
 import { Queue } from '../../../src/call/queue.ts'
-import { SessionUsage } from '../../../src/call/usage.ts'
 import { toolset } from '../../../src/tool/toolset.ts'
 import { callWorkflow } from './workflow.ts'
 
@@ -140,13 +139,15 @@ const host = {
   redact: new Redactor([]),
   away: () => [],
   remembered: () => Promise.resolve([]),
+  connection: () => Promise.resolve(null),
+  openSecret: () => null,
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
   alarms: new Alarms(systemClock),
   queue: new Queue(systemClock),
   hooks: [],
   policies: [],
-  usage: new SessionUsage(undefined, { events: () => [], call: () => undefined }),
+  budgets: [],
   sizes: sizesOf(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),

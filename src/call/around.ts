@@ -1,0 +1,15 @@
+// What a ctx stands in: the call, its tool, its clocks, and what it was told.
+
+import type { Tool } from '../tool/tool.ts'
+import type { Connections } from './connections.ts'
+import type { Pace } from './family.ts'
+import type { Live } from './live.ts'
+import type { Around as AroundStep } from './step.ts'
+
+export interface Around extends AroundStep {
+  readonly tool: Tool
+  readonly pace: Pace | null
+  readonly signal: AbortSignal
+  readonly live: Live
+  readonly connections: Connections
+}

@@ -1,0 +1,31 @@
+// Code of the host that gets a ctx: prepare, reconcile, cancel. asked.ts has the rest.
+
+import { isThenable } from '../kernel/soon.ts'
+import type { ToolContext } from '../tool/context.ts'
+import { aboutOf, answered, type Asking } from './asked.ts'
+import { clockMs } from './clocks.ts'
+import { Context } from './context.ts'
+import { scope } from './scope.ts'
+
+/**
+ * The same for prepare, reconcile and cancel, which get a ctx, have the time of an attempt or `ms`, and like a body are told to stop and
+ * given a grace. With `step` nothing recorded may be used inside.
+ */
+export async function askInContext<T>(
+  who: string,
+  asking: Asking,
+  run: (ctx: ToolContext) => T | PromiseLike<T>,
+  { step, ms }: { readonly step?: string; readonly ms?: number } = {},
+): Promise<T> {
+  const { invocation, tool, host } = asking
+  const context = new Context(invocation, tool, host)
+  const about = step === undefined ? aboutOf(who, asking) : { ...aboutOf(who, asking), step }
+  try {
+    const given = scope.run(about, run, context.ctx)
+    if (!isThenable(given)) return given
+    const patience = (ms ?? clockMs('attempt', invocation.options, tool.clocks)) as number
+    return await answered(given, { who, asking, clock: 'attempt', ms: patience, abort: (reason) => context.abort(reason) })
+  } finally {
+    context.end()
+  }
+}

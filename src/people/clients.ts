@@ -1,0 +1,86 @@
+// Calls that were handed to the caller (SESS-7): which they are, and their results. Only what was handed out in this session, and still is,
+// can be answered; everything else is as unknown as what never was.
+
+import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { decode, type Json } from '../kernel/value.ts'
+import type { Engine, ResolveAnswer } from '../engine/engine.ts'
+import type { Store } from '../store/store.ts'
+import { type Answer, checkedAnswer } from '../wait/resolution.ts'
+import { itemIn } from './inbox.ts'
+
+/** A call for the caller to run. */
+export interface ClientCall {
+  /** As events name it. */
+  readonly call: string
+  readonly callId: string
+  readonly batch: string
+  readonly name: string
+  /** Checked by the tool's schema. */
+  readonly input: Json
+  readonly waitId: string
+  /** The instant at which it is too late. */
+  readonly until: number
+}
+
+export interface Clients {
+  list(of: Scope): Promise<ClientCall[]>
+  answer(of: Scope, callId: string, answer: Answer, at?: { readonly batch?: string }): Promise<ResolveAnswer>
+}
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+interface Handed {
+  readonly call: ClientCall
+  readonly wait: WaitRecord
+  readonly record: CallRecord
+}
+
+const page = 200
+
+export function openClients(host: { store: Store; engine: () => Pick<Engine, 'answerClient'>; mostBytes: number }): Clients {
+  const { store, engine, mostBytes } = host
+  return {
+    async list(of) {
+      return (await handed(store, of)).map(({ call }) => call)
+    },
+    async answer(of, callId, answer, { batch } = {}) {
+      const checked = checkedAnswer(answer, mostBytes)
+      if ('problems' in checked) return { answer: 'invalid', problems: checked.problems }
+      const meant = (await handed(store, of)).filter(({ call }) => call.callId === callId && (batch === undefined || call.batch === batch))
+      if (meant.length > 1)
+        throw new PawlError('call_invalid', `Several calls with the id '${callId}' were handed out in this session: name the batch too.`)
+      const [one] = meant
+      return one ? engine().answerClient(one.wait, one.record, checked) : { answer: 'unknown_or_revoked' }
+    },
+  }
+}
+
+async function handed(store: Store, of: Scope): Promise<Handed[]> {
+  const found: Handed[] = []
+  for (let after = ''; ;) {
+    const items = await store.keptOf({ of: 'client', ...of, after, limit: page })
+    for (const kept of items) {
+      const item = itemIn(kept)
+      const [wait, record] = await Promise.all([store.wait(kept.key), store.call(item.call)])
+      if (!wait || !record || wait.resolution !== null) continue
+      const { batch = record.position.batch } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
+      const call = {
+        call: item.call,
+        callId: item.callId,
+        batch,
+        name: item.tool,
+        input: decode(item.args),
+        waitId: kept.key,
+        until: item.deadline,
+      }
+      found.push({ call, wait, record })
+    }
+    const last = items.at(-1)
+    if (!last || items.length < page) return found
+    after = last.key
+  }
+}
