@@ -4,6 +4,7 @@
 
 import type { Driven, ToSettle, Wait } from '../engine/engine.ts'
 import { decidedOf } from '../journal/asks.ts'
+import { isLoss } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
 import { encode } from '../kernel/value.ts'
 import { together } from '../policy/decide.ts'
@@ -26,7 +27,11 @@ const nameOf = (number: number): string => `pawl:connection:${number}`
 
 export async function connectionOf({ invocation, host, connections }: Around, provider: string): Promise<Connection | null> {
   const { position, principal } = invocation.request
-  const found = await host.connection({ tenant: position.tenant, principal }, provider)
+  const found = await host.connection({ tenant: position.tenant, principal }, provider).catch((error: unknown) => {
+    // Whether there is one nobody knows: that is no finding of the tool, and the call is taken up again.
+    if (isLoss(error)) invocation.end(error)
+    throw error
+  })
   connections.seen.set(provider, found?.mark ?? '')
   if (!found) return null
   const { mark: _, ...connection } = found

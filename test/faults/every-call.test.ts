@@ -8,7 +8,12 @@ import { describe, expect, test } from 'vitest'
 import type { Change, Store, Written } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/clock.ts'
 import { freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
-import { type Scenario, scenarios, type World } from './scenarios.ts'
+import { cancels } from './cancels.ts'
+import { order } from './order.ts'
+import { people } from './people.ts'
+import type { Scenario, World } from './scenario.ts'
+import { waits } from './waits.ts'
+import { work } from './work.ts'
 
 interface Plan {
   armed: boolean
@@ -251,6 +256,7 @@ async function once(
   return { calls: plan.calls, failed: plan.failed, problem }
 }
 
+const scenarios = [...work, ...waits, ...order, ...cancels, ...people]
 const only = process.env.ONLY
 const worlds = (process.env.WORLDS ?? 'memory,async').split(',')
 const restarts: (number | null)[] = process.env.RESTART ? [Number(process.env.RESTART)] : [null]
