@@ -219,6 +219,7 @@ class Attempt implements Pace {
     this.#unwatch()
     this.#context?.end()
     this.#slot.close()
+    this.#host.queue.families.ended(this.#invocation.request.uid, this)
   }
 }
 

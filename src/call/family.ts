@@ -90,6 +90,11 @@ export class Families {
     if (family.none && this.#families.get(parent) === family) this.#families.delete(parent)
   }
 
+  /** An attempt is over: what comes back under its call has nothing to do with it, and waits for the one that is to come. */
+  ended(parent: string, pace: Pace): void {
+    if (this.#families.size > 0 && this.#families.get(parent)?.pace === pace) this.#families.delete(parent)
+  }
+
   /** A call under another that waits for the outside: its parent may come to it only later, after a crash or a retry. */
   isAway(uid: string): boolean {
     return this.#away.has(uid)

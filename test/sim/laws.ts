@@ -37,6 +37,8 @@ export class Laws {
   readonly heard: { wait: string; value: string; at: number }[] = []
   readonly deadlines = new Map<string, number>()
   readonly #reached = new Map<string, number>()
+  /** What people decided, by call. */
+  readonly #decided = new Map<string, string>()
 
   constructor(world: World) {
     this.#world = world
@@ -96,6 +98,12 @@ export class Laws {
           owner: isAsked ? (this.#workers.get(ownerBefore ?? '') ?? null) : worker,
           at: this.#world.now,
         })
+      if (type === 'decision.made') {
+        const before = this.#decided.get(this.#named(call))
+        if (before === 'deny' || before === 'approve')
+          this.wrong(`POL-2 ${this.#named(call)} was decided twice: ${before}, ${body.decision}`)
+        this.#decided.set(this.#named(call), body.decision)
+      }
       if (type === 'call.queued') this.#delayed.set(this.#named(call), { until: instant(body.until), attempt: body.attempt })
     }
   }
@@ -162,6 +170,12 @@ export class Laws {
       this.wrong(`DUR-2 ${call} began attempt ${attempt} and the record says ${record?.attempt ?? 'nothing'}`)
   }
 
+  /** POL-2: what had to ask runs only after somebody said yes, and never after a no. */
+  permitted(call: string): void {
+    const decided = this.#decided.get(call)
+    if (decided !== 'approve' && decided !== 'edit') this.wrong(`POL-2 ${call} ran, and people said ${decided ?? 'nothing'}`)
+  }
+
   /** A body comes to a sleep, or out of it. */
   sleeps(key: string): void {
     if (!this.#reached.has(key)) this.#reached.set(key, this.#world.now)
@@ -204,6 +218,14 @@ export class Laws {
       else if ((JSON.parse(recorded) as { status: string }).status !== outcome.split(' ')[0])
         this.wrong(`L1 ${call} was told as ${outcome}, recorded as ${recorded}`)
     }
+    for (const [call, decided] of this.#decided) {
+      const recorded = this.#settled.get(this.#uids.get(call) ?? '') ?? ''
+      const isCancelled = this.#cancelled.has(call) || recorded.includes('"status":"cancelled"')
+      if (decided === 'deny' && !recorded.includes('denied_by_person') && !isCancelled)
+        this.wrong(`POL-2 ${call} was denied and ended as ${recorded}`)
+    }
+    const left = await store.keptOf({ of: 'inbox', after: '', limit: 10 })
+    for (const { key } of left) this.wrong(`POL-6 ${key} is still in the inbox`)
     for (const { wait, value, at } of this.heard) {
       const accepted = this.accepted.get(wait)
       if (accepted !== undefined && accepted !== value) this.wrong(`WAIT-2 ${wait} was answered ${accepted}, and heard ${value} at ${at}`)
@@ -233,7 +255,11 @@ export class Laws {
   }
 }
 
-const mayFailAs = new Set(['deadline_exceeded', 'wait_timeout', 'step_unknown', 'wait_cancelled'].map((code) => `failure ${code}`))
+const mayFailAs = new Set(
+  ['deadline_exceeded', 'wait_timeout', 'step_unknown', 'wait_cancelled', 'denied_by_person', 'approval_expired'].map(
+    (code) => `failure ${code}`,
+  ),
+)
 
 /** How long a worker may take to hear what another one wrote: hints can be lost, and then it looks. */
 const hearMs = 1_500

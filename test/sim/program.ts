@@ -28,13 +28,13 @@ export interface Batch {
   readonly calls: readonly Ask[]
 }
 
-const rerunning = ['flow', 'flow', 'flow', 'keyed', 'alone', 'plain'] as const
+const rerunning = ['flow', 'flow', 'flow', 'keyed', 'alone', 'plain', 'gated'] as const
 
 export function randomBatches(world: World): Batch[] {
   let count = 0
   const ask = (depth: number): Ask => {
     const stops = world.likely(0.2)
-    const name = stops ? world.oneOf(['stop', 'asks']) : world.oneOf(rerunning)
+    const name = stops ? world.oneOf(['stop', 'asks', 'gated_stop']) : world.oneOf(rerunning)
     // An outside that knows the number of a call can tell them all apart.
     const id = `c${++count}`
     const ops = stops ? [] : Array.from({ length: 1 + world.chance(4) }, (_, index) => randomOp(index, depth))
@@ -156,6 +156,13 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
       laws.locks.set(ctx.callId, lockOf(input as Ask['input'], ctx))
       return program(input, ctx)
     }
+  /** It runs only after somebody has approved it. */
+  const gated =
+    (execute: (input: unknown, ctx: ToolContext) => Promise<unknown>) =>
+    (input: unknown, ctx: ToolContext): Promise<unknown> => {
+      if (worker.alive) laws.permitted(ctx.callId)
+      return execute(input, ctx)
+    }
   const stop = async (_: unknown, ctx: ToolContext): Promise<string> => {
     if (!worker.alive) return new Promise(() => {})
     laws.begun(ctx.callId, ctx.attempt, true)
@@ -171,6 +178,8 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
     tool({ ...rerun, name: 'alone', execute: locked((_, ctx) => `alone in ${ctx.session}`), concurrency: 'exclusive' }),
     tool({ ...rerun, name: 'plain' }),
     tool({ ...made, name: 'stop', execute: stop }),
+    tool({ ...rerun, name: 'gated', approval: 'always', execute: gated(program) }),
+    tool({ ...made, name: 'gated_stop', approval: 'always', execute: gated(stop) }),
     tool({
       ...made,
       name: 'asks',

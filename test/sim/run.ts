@@ -69,6 +69,20 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     },
   }
 
+  /** People: they look at the inbox through whoever is there, and say something about most of it, sometimes twice. */
+  const people = async (): Promise<void> => {
+    const worker = await anyone()
+    const items = await Promise.race([worker.runtime.inbox().catch(() => []), worker.gone.then(() => [])])
+    for (const { id, callId, args } of items) {
+      if (world.likely(0.3)) continue
+      const word = world.oneOf([{ approve: true }, { approve: true }, { approve: true }, { deny: true }, { edit: args }] as const)
+      world.note(worker.name, `is told ${Object.keys(word)[0]} for ${callId}`)
+      void worker.runtime.decide(id, { ...word, by: 'bea' }).then(nothing, nothing)
+      if (world.likely(0.2)) void worker.runtime.decide(id, { deny: true, by: 'cem' }).then(nothing, nothing)
+    }
+    world.after(100 + world.chance(900), () => void people())
+  }
+
   let names = 0
   const hire = async (): Promise<void> => {
     const worker = new Worker(`w${++names}`, world, laws)
@@ -150,6 +164,7 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
 
   const staff = 1 + world.chance(3)
   for (let index = 0; index < staff; index++) world.after(world.chance(100), () => void hire())
+  world.after(300, () => void people())
   for (const batch of batches) world.after(batch.at, () => void client(batch))
   const most = world.chance(8)
   // Most of it early, when most is under way.

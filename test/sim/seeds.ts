@@ -5,6 +5,7 @@ export const kept: readonly number[] = [
   58, // an answer to a wait was on record, its writer heard of a failure, and the body waited for ever
   182, // a process was stopped past the deadline of its call, and started a step before its timer rang
   710, // a call that had left its batch's line to sleep waited for a key of one behind it, which waited for its turn in the line
+  1056, // a worker froze and took up its own calls again: one under another came back to the attempt that was over, and was driven by nobody
   959, // a runtime that was closed while a cancelled body had its grace left a timer behind
   1082, // the store was away while a cancelled call ended its waits, and the call settled as an internal error
   1347, // the store was away, a call under another was lost, and the one above settled as failed by it

@@ -13,6 +13,8 @@ import type { World } from './world.ts'
 export const leaseMs = 3_000
 const quiet = { debug() {}, info() {}, warn() {}, error: process.env.PAWL_SEED ? console.error : () => {} }
 const never = new Promise<never>(() => {})
+/** People have so long. */
+const policy = { approvals: { expires: '6s' } }
 
 interface Entry {
   readonly change: Change
@@ -53,7 +55,17 @@ export class Worker {
     const ids = { next: (): string => `${String(world.now).padStart(7, '0')}${String(++count).padStart(4, '0')}${this.name}` }
     const store = broken(this.#store(), plant, { clock: this.clock })
     const keys = { secret: Buffer.alloc(32, 7) }
-    this.runtime = await openRuntime({ store, tools, clock: this.clock, ids, keys, lease: leaseMs, poisonAfter: 1_000, logger: quiet })
+    this.runtime = await openRuntime({
+      store,
+      tools,
+      clock: this.clock,
+      ids,
+      keys,
+      lease: leaseMs,
+      poisonAfter: 1_000,
+      logger: quiet,
+      policy,
+    })
   }
 
   /** What is due here happens, waits until the process goes on, or is lost with it. */
