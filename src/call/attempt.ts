@@ -196,7 +196,7 @@ class Attempt implements Pace {
     this.#close()
     if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
     const driven = this.#billed(settled(ended, this.#invocation, this.#host))
-    const { connections } = this.#context ?? {}
+    const connections = this.#context?.told
     if ('returned' in ended && ended.returned instanceof RequiredConnection)
       return { lacks: ended.returned, seen: connections?.seen.get(ended.returned.provider) ?? '' }
     return connections && 'settle' in driven ? withoutTokens(driven, connections) : driven

@@ -23,8 +23,7 @@ export class Context implements Around {
   #abort: AbortController | null = null
   #abortedFor: Error | null = null
   #live: Live | null = null
-  /** What it was told of connections: the marks of those it saw, and tokens that its result must not hold. */
-  readonly connections: Connections = { seen: new Map(), tokens: [] }
+  #connections: Connections | null = null
   #listeners: Set<() => void> | null = null
 
   constructor(invocation: Invocation, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
@@ -40,6 +39,17 @@ export class Context implements Around {
     this.#abort ??= new AbortController()
     if (this.#abortedFor && !this.#abort.signal.aborted) this.#abort.abort(this.#abortedFor)
     return this.#abort.signal
+  }
+
+  /** What it was told of connections. */
+  get connections(): Connections {
+    this.#connections ??= { seen: new Map(), tokens: [] }
+    return this.#connections
+  }
+
+  /** The same, if it was told anything. */
+  get told(): Connections | null {
+    return this.#connections
   }
 
   get live(): Live {

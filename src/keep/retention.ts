@@ -63,7 +63,24 @@ export async function prune({ store, clock }: KeepHost, options: PruneOptions): 
   }
   if (!(limit >= 1)) throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be at least 1.`)
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
+  await forgetRules(store, before, tenant)
   return pages(store, { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) }, limit)
+}
+
+/** Rules that people made and that ended, or were revoked, before then: nobody asks about them, and every ask reads past them. */
+async function forgetRules(store: Store, before: number, tenant: string | undefined): Promise<void> {
+  for (let after = ''; ;) {
+    const page = await store.keptOf({ of: 'rule', ...(tenant === undefined ? {} : { tenant }), after, limit: pageOf })
+    const over = page.filter(({ value }) => {
+      const { until, revoked } = JSON.parse(value) as { until: number; revoked?: { at: number } }
+      return Math.min(until, revoked?.at ?? until) < before
+    })
+    const keep = over.map(({ of, tenant: whose, session, key }) => ({ of, tenant: whose, session, key, value: null }))
+    if (keep.length > 0) await store.commit({ guards: [], keep, events: [] })
+    const last = page.at(-1)
+    if (!last || page.length < pageOf) return
+    after = last.key
+  }
 }
 
 export async function erase(host: KeepHost, options: EraseOptions): Promise<ErasedWhole> {

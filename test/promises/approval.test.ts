@@ -226,6 +226,11 @@ onEachStore('approvals', (bench) => {
     expect(await again(100, 'c7')).toBe('success')
     await clock.advance('1m')
     expect(await again(100, 'c8')).toBe('waiting')
+    // What is over is forgotten with the rest.
+    expect(await runtime.rules.list({ tenant: 'acme', all: true })).toHaveLength(2)
+    await clock.advance('2h')
+    await runtime.prune({ olderThan: '1h' })
+    expect(await runtime.rules.list({ tenant: 'acme', all: true })).toEqual([])
   })
 
   test('POL-3: a remembered no is no; a remembered yes never beats a deny, nor a rule that wants more people, nor a changed tool', async () => {
