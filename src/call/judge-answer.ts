@@ -3,44 +3,21 @@
 
 import type { CallRecord } from '../journal/call-state.ts'
 import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
 import { decode, encode } from '../kernel/value.ts'
-import type { Logger } from '../tool/context.ts'
-import type { Checked } from '../tool/schema.ts'
-import type { Tool } from '../tool/tool.ts'
-import type { Toolset } from '../tool/toolset.ts'
-import { scope } from './scope.ts'
-
-const patienceMs = 30_000
-
-interface Judge {
-  readonly toolsOf: (call: CallRecord) => Toolset
-  readonly clock: Clock
-  readonly logger: Logger
-}
+import { checkedFor, type Judge, toolOf } from './judge.ts'
 
 export const judgeAnswer =
-  ({ toolsOf, clock, logger }: Judge) =>
+  (judge: Judge) =>
   async (call: CallRecord, value: unknown, must: boolean): Promise<readonly string[]> => {
-    const entry = toolsOf(call).recorded(call.tool)
-    const tool: Tool | undefined = entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))
+    const tool = await toolOf(judge, call)
     if (!tool) {
       if (must) throw new PawlError('answer_unchecked', `The tool is '${call.tool}'.`)
       return []
     }
     const { output } = tool
     if (!output) return []
-    const about = { tool: tool.name, callId: call.position.id, call: call.uid, logger, who: 'An output schema' }
-    let callOff = (): void => {}
-    try {
-      const late = new Promise<never>((_, reject) => (callOff = clock.timer(patienceMs, () => reject(new Error('It did not answer')))))
-      // In the form in which it lands.
-      const checked: Checked = await Promise.race([scope.run(about, async () => output.check(decode(encode(value)))), late])
-      return checked.ok ? [] : checked.problems.map(({ path, message }) => `${path === '' ? 'value' : `value.${path}`}: ${message}`)
-    } catch (error) {
-      logger.error('An output schema could not check an answer', { tool: tool.name, call: call.uid, error })
-      return ['The output schema of the tool could not check the value; the wait is still open.']
-    } finally {
-      callOff()
-    }
+    // In the form in which it lands.
+    const checked = await checkedFor(judge, call, tool, 'An output schema', () => output.check(decode(encode(value))))
+    if (!checked) return ['The output schema of the tool could not check the value; the wait is still open.']
+    return checked.ok ? [] : checked.problems.map(({ path, message }) => `${path === '' ? 'value' : `value.${path}`}: ${message}`)
   }

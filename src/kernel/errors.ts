@@ -162,8 +162,8 @@ export const errorTable = {
   answer_unchecked: {
     http: 503,
     retry: true,
-    says: 'The answer must fit the output schema of a tool that this runtime does not have.',
-    next: 'Nothing was written and the wait is still open: send the answer to a runtime that has the tool, or give the tool to this one.',
+    says: 'What was given must fit a schema of a tool that this runtime does not have.',
+    next: 'Nothing was written and the wait is still open: send it to a runtime that has the tool, or give the tool to this one.',
   },
   quarantine_unknown: {
     http: 404,
