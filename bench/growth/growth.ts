@@ -9,7 +9,7 @@ import { cpus, loadavg, release } from 'node:os'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { type Server, startServer } from '../../test/postgres/server.ts'
-import type { fill, opening, parked, record, replay, Replayed, Task } from './tasks.ts'
+import type { fill, opening, parked, pending, record, replay, Replayed, Task } from './tasks.ts'
 
 interface Kind {
   readonly name: string
@@ -118,6 +118,16 @@ async function measure(kind: Kind): Promise<void> {
   goal(`${name}: queries in 3 s in which nothing happens, above the ${fresh.idle} of an idle runtime`, fresh.waiting - fresh.idle, 1, '')
   goal(`${name}: resolving and settling them all`, fresh.toSettle, 2, 's')
   told(`${name}: of that CPU of the process`, fresh.cpuToSettle, 's')
+
+  const asked = await inChild<Answer<typeof pending>>('pending', await kind.make(), parkedCalls)
+  const allOf = parkedCalls.toLocaleString('en')
+  goal(`${name}: a page of 100 of an inbox with ${allOf} approvals`, asked.page, 50, 'ms')
+  goal(`${name}: the same of one tenant of 100`, asked.ofTenant, 50, 'ms')
+  goal(`${name}: queries in 3 s in which nobody decides, above the ${asked.idle} of an idle runtime`, asked.waiting - asked.idle, 1, '')
+  told(`${name}: heap they hold, after a collection`, asked.heap, 'MB')
+  told(`${name}: time to ask for them, session by session`, asked.toAsk, 's')
+  told(`${name}: one decision, until it is on record`, asked.decision, 'ms')
+  told(`${name}: deciding and settling them all`, asked.toSettle, 's')
 }
 
 try {

@@ -195,6 +195,76 @@ export async function parked(store: string, calls: number, used: boolean): Promi
   }
 }
 
+export interface Pending {
+  readonly heap: number
+  readonly toAsk: number
+  /** Queries in quiet times, before and with them. */
+  readonly idle: number
+  readonly waiting: number
+  /** Milliseconds: a page of the inbox, of all and of one tenant; one decision, until it is on record. */
+  readonly page: number
+  readonly ofTenant: number
+  readonly decision: number
+  readonly toSettle: number
+}
+
+/** So many calls that wait for people, of a hundred tenants. */
+export async function pending(store: string, calls: number): Promise<Pending> {
+  const queries = countQueries()
+  const gated = tool({
+    name: 'gated',
+    description: 'Asks first',
+    input: empty,
+    approval: 'always',
+    concurrency: 'parallel',
+    execute: () => 'done',
+  })
+  const runtime = await open(store, { tools: [gated], limits: { perSession: 100 } })
+  const perSession = 100
+  const sessions = Array.from({ length: calls / perSession }, (_, index) => runtime.session('s', { tenant: `t${index}` }))
+  const asks = Array.from({ length: perSession }, (_, index) => ({ id: `c${index}`, name: 'gated' }))
+  const inQuiet = async (): Promise<number> => {
+    await pause(500) // what rides is written
+    queries.take()
+    await pause(3_000)
+    return queries.take()
+  }
+  const idle = await inQuiet()
+  const before = memory()
+  let from = performance.now()
+  for (const session of sessions) await session.run(asks, { batch: 'b', until: 'waiting' })
+  const toAsk = (performance.now() - from) / 1000
+  const waiting = await inQuiet()
+  const { heap } = memory()
+  const timed = async (times: number, run: (round: number) => Promise<unknown>): Promise<number> => {
+    const took: number[] = []
+    for (let round = 0; round < times; round++) {
+      const began = performance.now()
+      await run(round)
+      took.push(performance.now() - began)
+    }
+    return median(took)
+  }
+  const page = await timed(50, () => runtime.inbox())
+  const ofTenant = await timed(50, (round) => runtime.inbox({ tenant: `t${round}` }))
+  const ids: string[] = []
+  for (;;) {
+    const next = await runtime.inbox({ limit: 1_000, ...(ids.length > 0 ? { after: ids.at(-1) as string } : {}) })
+    ids.push(...next.map(({ id }) => id))
+    if (next.length < 1_000) break
+  }
+  if (ids.length !== calls) throw new Error(`${ids.length} calls wait, not ${calls}`)
+  const settled = Promise.all(sessions.map((session) => session.run(asks, { batch: 'b' })))
+  const decision = await timed(50, (round) => runtime.decide(ids[round] as string, { approve: true, by: 'bea' }))
+  from = performance.now()
+  await Promise.all(ids.slice(50).map((id) => runtime.decide(id, { approve: true, by: 'bea' })))
+  const wrong = (await settled).flat().find(({ status }) => status !== 'success')
+  const toSettle = (performance.now() - from) / 1000
+  if (wrong) throw new Error(JSON.stringify(wrong))
+  await runtime.close()
+  return { heap: heap - before.heap, toAsk, idle, waiting, page, ofTenant, decision, toSettle }
+}
+
 function memory(): { rss: number; heap: number } {
   for (let time = 0; time < 3; time++) globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
@@ -224,7 +294,7 @@ function countQueries(): { take(): number } {
   }
 }
 
-const tasks = { fill, opening, record, replay, parked }
+const tasks = { fill, opening, record, replay, parked, pending }
 export type Task = keyof typeof tasks
 
 if (process.send) {
