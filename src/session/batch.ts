@@ -25,6 +25,7 @@ import { askedOf, askingOf, type Place } from './asked.ts'
 import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { BatchesHost } from './host.ts'
 import type { Standing } from './standing.ts'
+import { takenDown, wasTakenDown } from './taken-down.ts'
 
 const none: readonly never[] = []
 
@@ -178,9 +179,14 @@ export class Batches {
     const begun = [...this.#beginning].filter(({ place }) => place.tenant === of.tenant && place.session === of.session)
     for (const { batch } of begun) batch.stop(brief)
     const mine = [...this.#open].filter(([, place]) => isMine(place))
-    const stopping = mine.map(([uid]) => this.#engine().cancel(uid, brief))
+    const stop = (uid: string): Promise<boolean> => {
+      const asked = this.#engine().cancel(uid, brief)
+      asked.catch(() => {}) // told below: one that fails meanwhile is nobody's stray
+      return asked
+    }
+    const stopping = mine.map(([uid]) => stop(uid))
     const known = new Set(mine.map(([uid]) => uid))
-    for (const uid of await open()) if (!known.has(uid)) stopping.push(this.#engine().cancel(uid, brief))
+    for (const uid of await open()) if (!known.has(uid)) stopping.push(stop(uid))
     const stopped = await Promise.all(stopping)
     return stopped.filter(Boolean).length + coming.length + begun.length
   }
@@ -319,11 +325,6 @@ const stops = (outcome: Outcome, how: How): boolean =>
 type Ended = Pick<Settled, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
 
 const neverBegun = (outcome: Outcome): Ended => ({ attempts: 0, outcome, times: noTimes })
-
-/** Why a call ends whose parent's attempt was given up: on record, so that the next attempt knows. */
-const takenDown = 'The call above it was stopped'
-const wasTakenDown = (outcome: Outcome): boolean =>
-  outcome.status === 'cancelled' && (outcome.cancellation.message === takenDown || outcome.cancellation.message.startsWith(`${takenDown};`))
 
 const notStarted = (reason: string): Outcome => ({
   status: 'cancelled',

@@ -10,4 +10,7 @@ export const kept: readonly number[] = [
   1082, // the store was away while a cancelled call ended its waits, and the call settled as an internal error
   1347, // the store was away, a call under another was lost, and the one above settled as failed by it
   1755, // the store was away when the hint came that another worker had answered, and nobody looked again
+  101576, // a session was cancelled, the store was away for one of its calls while the others were looked up, and a stray rejection ended the process
+  104514, // a worker was frozen while its call was cancelled, and started one more step when it woke
+  104634, // a call under another was looked up while the runtime closed, and began after that
 ]

@@ -9,7 +9,7 @@ import { accountedFor } from '../../journal/times.ts'
 import { attachmentsIn, type AttachmentUse } from '../../journal/uses.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
 import { NoRoom, type Stop } from '../engine.ts'
-import { cancelling, type Why } from './cancelling.ts'
+import { cancelKey, cancelling, type Why } from './cancelling.ts'
 import type { Host } from './host.ts'
 
 const none: never[] = []
@@ -255,17 +255,22 @@ export class HeldCall {
     const { uid, fence, position } = this.request
     let record: CallRecord | undefined
     let lapses: number
+    let cancelled: Why | null = null
     try {
       if (!lease.fresh()) await lease.renew()
       // Counted before the store is asked: what lapses meanwhile is asked about again.
       ;({ lapses } = lease)
       // Asked by place: while we were away, another worker may even have put the same call on record under a uid of its own.
       record = await store.callAt(position)
+      // Whoever could not be heard meanwhile may have asked it to stop.
+      const asked = (await store.steps(uid)).find(({ key }) => key === cancelKey)
+      if (asked) cancelled = JSON.parse(asked.value as string) as Why
     } catch (error) {
       this.end(lostStore(error))
       return this.check()
     }
     if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
+    else if (cancelled) this.cancelledOutside(cancelled)
     this.heldSince = lapses
   }
 

@@ -203,7 +203,11 @@ export class LocalInvocation implements Invocation {
       this.#known.keep(started)
       await held.write(held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }))
     }
-    while (!held.surelyHeld()) await held.verifyHeld()
+    if (!held.surelyHeld()) {
+      while (!held.surelyHeld()) await held.verifyHeld()
+      // Nothing starts after a cancel that is heard of only now.
+      if (held.stopped) throw new PawlError('attempt_over')
+    }
     this.#running++
     const end = await body().finally(() => this.#running--)
     // The attempt was given up meanwhile: a later one may be at the same step, and what this one found must not pass for it.

@@ -152,6 +152,8 @@ export class LocalEngine implements Engine {
   #open(asked: Asked): Live | Promise<Live> {
     const found = this.#host.store.callAt(asked.position)
     const go = (record: CallRecord | undefined): Live => {
+      // It closed while the store was asked.
+      if (this.#closed) throw new PawlError('runtime_closed')
       if (!record) return this.#begin(asked)
       const live = this.#watch(record)
       if (found instanceof Promise) this.#looks(this.#outside.lookAt(live))
