@@ -96,9 +96,9 @@ export function wordOf(given: unknown, mostBytes: number): Word | { readonly pro
   }
 }
 
-/** Two ways to write one name would be two people: so there is one. */
+/** Two ways to write one name would be two people: so there is one. What nobody sees is in none. */
 export const isPerson = (by: unknown): by is string =>
-  isName(by) && by.trim() === by && by.normalize('NFC') === by && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(by)
+  isName(by) && by.trim() === by && by.normalize('NFC') === by && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
 
 function recordable(value: unknown, what: string, most: number, wrong: (why: string) => void): string | undefined {
   try {
