@@ -121,6 +121,9 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   if (!verbsFor[item.kind].includes(word.verb) || (item.final && word.verb === 'approve')) return cannot(item, word.verb)
   if (word.remember && !verbsFor[item.kind].includes('remember'))
     return { answer: 'invalid', problems: ['Only approvals can be remembered.'] }
+  // A rule for nobody would be one for everybody.
+  if (word.remember?.scope === 'principal' && item.principal === null)
+    return { answer: 'invalid', problems: ['Who asked is not on record, so nothing can be remembered for them. It still waits.'] }
   if (word.fingerprint !== undefined && word.fingerprint !== item.fingerprint)
     return refused(
       host,

@@ -182,4 +182,15 @@ export const rules: readonly Attack[] = [
       expect(await door.ask(ask(2, 'c2'), ada)).toBe('waiting')
     },
   },
+  {
+    name: 'POL-3: a rule for who asked, where nobody is on record as who asked, is no rule for everybody',
+    async run(door) {
+      await start(door)
+      const { id } = await waiting(door)
+      expect(await door.decide(id, { ...yes(), remember: { scope: 'principal' } })).toMatchObject({ answer: 'invalid' })
+      expect(await door.decide(id, { ...no(), remember: { scope: 'principal' } })).toMatchObject({ answer: 'invalid' })
+      expect(await door.rules()).toEqual([])
+      expect(await door.ask(ask(2, 'c2'), { principal: 'user:eve' })).toBe('waiting')
+    },
+  },
 ]
