@@ -140,7 +140,8 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   if (word.verb === 'approve' && votes.length < item.of.quorum) return counted(host, found, word, votes)
   const decided = await decidedBy(host, found, word, votes)
   if ('answer' in decided) return decided
-  const rule = word.remember && ruleOf(host, found, word, votes)
+  // Who approved this one call has not said anything about the next: a rule has the vote of who makes it.
+  const rule = word.remember && ruleOf(host, found, word, [vote])
   const { tenant } = found.call.position
   const also = {
     guards: [revisionOf(found.kept)],

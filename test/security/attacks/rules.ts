@@ -193,4 +193,16 @@ export const rules: readonly Attack[] = [
       expect(await door.ask(ask(2, 'c2'), { principal: 'user:eve' })).toBe('waiting')
     },
   },
+  {
+    name: 'POL-3: the last of a quorum makes a rule: the others have not said so',
+    may: [ran(1)],
+    async run(door) {
+      await start(door, asking({ quorum: 2 }))
+      const { id } = await waiting(door, ask(1, 'first'), ada)
+      await door.decide(id, yes('user:bea'))
+      await door.decide(id, { ...yes('user:eve'), remember: { scope: 'tenant' } })
+      expect(await door.ask(ask(1, 'first'), ada)).toBe('success')
+      expect(await door.ask(ask(9_000_000, 'c2'), ada)).toBe('waiting')
+    },
+  },
 ]
