@@ -147,6 +147,57 @@ export const words: readonly Attack[] = [
       expect((await only(door)).args).toEqual(ran(4200))
     },
   },
+  {
+    name: 'POL-3: things that are no decisions',
+    async run(door) {
+      await start(door)
+      const { id } = await waiting(door)
+      const by = 'user:bea'
+      const throws = new Proxy({}, { get: () => { throw new Error('trap') }, ownKeys: () => { throw new Error('trap') } }) // prettier-ignore
+      const wrong: unknown[] = [
+        undefined,
+        null,
+        true,
+        'approve',
+        [],
+        [yes()],
+        {},
+        { by },
+        { approve: true },
+        { approve: false, by },
+        { approve: 1, by },
+        { approve: 'true', by },
+        { approve: true, deny: true, by },
+        { approve: true, answer: 1, by },
+        { deny: true, edit: ran(1), by },
+        { edit: undefined, by },
+        { approve: true, by: '' },
+        { approve: true, by: ' ' },
+        { approve: true, by: 1 },
+        { approve: true, by: ['user:bea'] },
+        { approve: true, by: { toString: () => by } },
+        { approve: true, by: 'x'.repeat(10_000) },
+        { approve: true, by: '\ud800' },
+        { approve: true, by, door: '' },
+        { approve: true, by, door: {} },
+        { approve: true, by, reason: '' },
+        { approve: true, by, reason: 'x'.repeat(1_001) },
+        { approve: true, by, reason: 'x'.repeat(10_000_000) },
+        { approve: true, by, reason: { toString: () => 'fine' } },
+        { approve: true, by, tenant: ['acme'] },
+        { approve: true, by, quorum: 0 },
+        { approve: true, by, votes: [] },
+        JSON.parse('{"approve":true,"by":"user:bea","__proto__":{"fingerprint":"x"}}'),
+        Object.create({ approve: true, by }),
+        Object.assign(Object.create({ by }) as object, { approve: true }),
+        Object.defineProperty({ approve: true }, 'by', { get: () => { throw new Error('trap') }, enumerable: true }), // prettier-ignore
+        throws,
+      ]
+      for (const [n, decision] of wrong.entries())
+        expect(await door.decide(id, decision), `decision ${n}`).toMatchObject({ answer: 'invalid' })
+      expect((await only(door)).approvals).toEqual([])
+    },
+  },
   sealed('all is sealed', (door) => ({ tools: [refund(door)], encrypt: true })),
   sealed('the tool is sensitive', (door) => ({ tools: [refund(door, { sensitive: true })] })),
 ]
