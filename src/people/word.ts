@@ -70,8 +70,7 @@ export function wordOf(said: unknown, mostBytes: number): Word | { readonly prob
   const problems: string[] = []
   const wrong = (why: string): void => void problems.push(why)
   const given = ownOf(said)
-  if (!given)
-    return { problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'] }
+  if (!given) return { problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'] }
   for (const field of Object.keys(given)) if (!known.includes(field)) wrong(`There is no field '${field}'.`)
   const has = (field: string): boolean => Object.hasOwn(given, field) && given[field] !== undefined
   for (const field of ['approve', 'deny']) if (has(field) && given[field] !== true) wrong(`${field} must be true, or left out.`)

@@ -245,4 +245,30 @@ export const moments: readonly Attack[] = [
       expect(await only(door)).toMatchObject({ quorum: 2, approvals: [{ by: 'user:bea' }] })
     },
   },
+  {
+    name: 'POL-3 DUR-3: who asked has an interrupted call run again, which it takes two others to approve',
+    may: [ran(4200)],
+    async run(door) {
+      const hangs = (input: object): Promise<never> => {
+        door.ran.push(input)
+        return new Promise(() => {})
+      }
+      const over: Over = { onUnknown: 'ask', execute: hangs as never }
+      const setting = { tools: [refund(door, over)], ...asking({ quorum: 2, separate: true, approvers: ['user:*'] }) }
+      const who = { principal: 'user:ada' }
+      await door.start(setting)
+      const { id } = await waiting(door, ask(), who)
+      door.submit(ask(), who)
+      await door.decide(id, yes('user:bea'))
+      await door.decide(id, yes('user:cem'))
+      await until(() => door.ran.length === 1)
+      await door.crash()
+      await door.start(setting)
+      expect(await door.ask(ask(), who)).toBe('waiting')
+      const finding = await only(door)
+      expect(finding.kind).toBe('finding')
+      for (const by of ['user:ada', 'guest']) expect(await door.decide(finding.id, yes(by))).toMatchObject({ answer: 'refused' })
+      expect(await door.decide(finding.id, yes('user:bea'))).toMatchObject({ answer: 'accepted', status: 'pending' })
+    },
+  },
 ]
