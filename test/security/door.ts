@@ -96,11 +96,11 @@ export async function waiting(door: Door, call = ask(), who: Who = {}): Promise<
 }
 
 /** What comes of it, with the time it takes: delays of tries, and what other processes have to hear of. */
-export async function inTime<T>(door: Door, promise: Promise<T>): Promise<T> {
+export async function inTime<T>(clock: { advance(by: number): Promise<void> }, promise: Promise<T>): Promise<T> {
   let over = false
   const end = promise.finally(() => (over = true))
   end.catch(() => {})
-  while (!over) await door.advance(100)
+  while (!over) await clock.advance(100)
   return end
 }
 
