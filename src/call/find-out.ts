@@ -5,12 +5,13 @@ import type { AskedWait, Driven, ToSettle } from '../engine/engine.ts'
 import { decidedOf } from '../journal/asks.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
-import { together } from '../policy/decide.ts'
+import { type AskedTogether, together } from '../policy/decide.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
 import { finish } from './finish.ts'
 import { itemOf } from './item.ts'
+import { policyOn } from './permit.ts'
 import { previewOf } from './preview.ts'
 
 /** People look into such things when they can. */
@@ -40,7 +41,7 @@ async function askedAbout(asking: Asking, accepted: Accepted, { unknown }: Unkno
   const { item, terms } = await itemOf(
     asking,
     accepted,
-    { kind: 'finding', reason: message, of: together([]), fingerprint },
+    { kind: 'finding', reason: message, of: await decidersOf(asking, accepted), fingerprint },
     {
       interrupted: { attempt, startedAt },
       preview: { ...preview, summary: `Find out whether this took effect: ${preview.summary}` },
@@ -49,6 +50,12 @@ async function askedAbout(asking: Asking, accepted: Accepted, { unknown }: Unkno
     { ...final, unknown: JSON.stringify(unknown) },
   )
   return { park: await invocation.wait({ name: nameOf(attempt), deadlineMs, terms, item }) }
+}
+
+/** Who says that it may run again decides no less than who let it run: as many, and the same people. */
+async function decidersOf(asking: Asking, accepted: Accepted): Promise<AskedTogether> {
+  const decision = await policyOn(asking, accepted.anew().args)
+  return ('effect' in decision ? decision.asking : undefined) ?? together([])
 }
 
 /** What was found out about the last attempt. Null: nothing was asked, or it may run again. */

@@ -121,6 +121,9 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   if (!verbsFor[item.kind].includes(word.verb) || (item.final && word.verb === 'approve')) return cannot(item, word.verb)
   if (word.remember && !verbsFor[item.kind].includes('remember'))
     return { answer: 'invalid', problems: ['Only approvals can be remembered.'] }
+  // A rule for nobody would be one for everybody.
+  if (word.remember?.scope === 'principal' && item.principal === null)
+    return { answer: 'invalid', problems: ['Who asked is not on record, so nothing can be remembered for them. It still waits.'] }
   if (word.fingerprint !== undefined && word.fingerprint !== item.fingerprint)
     return refused(
       host,
@@ -137,7 +140,8 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   if (word.verb === 'approve' && votes.length < item.of.quorum) return counted(host, found, word, votes)
   const decided = await decidedBy(host, found, word, votes)
   if ('answer' in decided) return decided
-  const rule = word.remember && ruleOf(host, found, word, votes)
+  // Who approved this one call has not said anything about the next: a rule has the vote of who makes it.
+  const rule = word.remember && ruleOf(host, found, word, [vote])
   const { tenant } = found.call.position
   const also = {
     guards: [revisionOf(found.kept)],

@@ -57,11 +57,20 @@ const known = ['approve', 'deny', 'edit', 'answer', 'by', 'reason', 'door', 'ten
 const longestReason = 1_000
 const longestRemembered = 366 * 24 * 60 * 60_000
 
-export function wordOf(given: unknown, mostBytes: number): Word | { readonly problems: readonly string[] } {
+/** Its own fields, each looked at once: neither what it inherits nor what it says at a second look counts. */
+function ownOf(given: unknown): Readonly<Record<string, unknown>> | null {
+  try {
+    return isPlain(given) ? { ...given } : null
+  } catch {
+    return null
+  }
+}
+
+export function wordOf(said: unknown, mostBytes: number): Word | { readonly problems: readonly string[] } {
   const problems: string[] = []
   const wrong = (why: string): void => void problems.push(why)
-  if (!isPlain(given))
-    return { problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'] }
+  const given = ownOf(said)
+  if (!given) return { problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'] }
   for (const field of Object.keys(given)) if (!known.includes(field)) wrong(`There is no field '${field}'.`)
   const has = (field: string): boolean => Object.hasOwn(given, field) && given[field] !== undefined
   for (const field of ['approve', 'deny']) if (has(field) && given[field] !== true) wrong(`${field} must be true, or left out.`)
@@ -96,9 +105,9 @@ export function wordOf(given: unknown, mostBytes: number): Word | { readonly pro
   }
 }
 
-/** Two ways to write one name would be two people: so there is one. */
+/** Two ways to write one name would be two people: so there is one. What nobody sees is in none. */
 export const isPerson = (by: unknown): by is string =>
-  isName(by) && by.trim() === by && by.normalize('NFC') === by && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(by)
+  isName(by) && by.trim() === by && by.normalize('NFC') === by && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
 
 function recordable(value: unknown, what: string, most: number, wrong: (why: string) => void): string | undefined {
   try {

@@ -13,12 +13,26 @@ export type MayNot =
   | 'not_an_approver'
   | 'voted_already'
 
+/**
+ * Who is meant by a name, for questions of who is another: two names that people, or a directory, take for one are one person. What is compared
+ * does not know case, width, normal forms, blanks around or what nobody sees. It only ever makes it stricter.
+ */
+const personOf = (name: string): string =>
+  name
+    .normalize('NFKC')
+    .replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .trim()
+    .toUpperCase()
+    .toLowerCase()
+
+const isSame = (one: string, other: string): boolean => one === other || personOf(one) === personOf(other)
+
 /** Why this person may not decide so; null if they may. Anybody who may decide may say no, to what they asked for themselves too. */
 export function mayNot(item: Pick<AskItem, 'of' | 'principal' | 'votes'>, by: string, approves: boolean): MayNot | null {
   if (approves && item.of.separate && item.principal === null) return 'requester_unknown'
-  if (approves && item.of.separate && item.principal === by) return 'own_request'
+  if (approves && item.of.separate && item.principal !== null && isSame(item.principal, by)) return 'own_request'
   if (!isAmong(item.of, by)) return 'not_an_approver'
-  if (approves && item.votes.some((vote) => vote.by === by)) return 'voted_already'
+  if (approves && item.votes.some((vote) => isSame(vote.by, by))) return 'voted_already'
   return null
 }
 
@@ -37,5 +51,5 @@ const isAmong = ({ approvers }: AskedOf, by: string): boolean =>
 /** Whether these votes are enough for what is asked now: it may have become stricter since they were given. */
 export function isEnough(of: AskedOf, principal: string | null, votes: readonly Vote[]): boolean {
   const counting = votes.filter(({ by }) => mayNot({ of, principal, votes: [] }, by, true) === null)
-  return new Set(counting.map(({ by }) => by)).size >= of.quorum
+  return new Set(counting.map(({ by }) => personOf(by))).size >= of.quorum
 }

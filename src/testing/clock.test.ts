@@ -19,3 +19,11 @@ test('KIT-1: a clock you move fires what is due in order, each at its own instan
   expect(seen).toHaveLength(4)
   expect(clock.pending).toBe(0)
 })
+
+test('KIT-1: a clock you move tells whole milliseconds, also after a delay that is none: a database takes no others', async () => {
+  const clock = manualClock(1_000)
+  const at: number[] = []
+  clock.timer(10.25, () => at.push(clock.now()))
+  await clock.advance(20)
+  expect(at).toEqual([1_011])
+})

@@ -25,7 +25,8 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
     monotonic: () => now - start + 1_000,
     timer(ms, fire) {
       const id = ++order
-      timers.set(id, { at: now + Math.max(0, ms), fire })
+      // Time is told in whole milliseconds, as a machine tells it: what is due in between is due at the next.
+      timers.set(id, { at: now + Math.max(0, Math.ceil(ms)), fire })
       return () => void timers.delete(id)
     },
     every(ms, chore) {
