@@ -1,5 +1,6 @@
 // Arguments that a person wrote instead of the model (POL-3): checked by the tool's schema before they are taken, and bound to what they
-// become. The call checks them again when it goes on: hooks and prepare have their word there too.
+// become, for the tool as it was shown: one that has changed since asks again. The call checks them again when it goes on: hooks and prepare
+// have their word there too.
 
 import type { CallRecord } from '../journal/call-state.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -22,7 +23,7 @@ interface Judge {
 
 export const judgeEdit =
   ({ toolsOf, clock, logger }: Judge) =>
-  async (call: CallRecord, input: Json): Promise<{ fingerprint: string } | { problems: readonly string[] }> => {
+  async (call: CallRecord, input: Json, shown: string): Promise<{ fingerprint: string } | { problems: readonly string[] }> => {
     const entry = toolsOf(call).recorded(call.tool)
     const tool: Tool | undefined = entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))
     if (!tool) throw new PawlError('answer_unchecked', `The tool is '${call.tool}'.`)
@@ -33,7 +34,7 @@ export const judgeEdit =
       const checked: Checked = await Promise.race([scope.run(about, async () => tool.input.check(input)), late])
       if (!checked.ok) return { problems: checked.problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)) }
       const { tenant } = call.position
-      return { fingerprint: fingerprintOf({ tenant, call: call.uid, tool: tool.fingerprint, args: encode(checked.value) }) }
+      return { fingerprint: fingerprintOf({ tenant, call: call.uid, tool: shown, args: encode(checked.value) }) }
     } catch (error) {
       logger.error('An input schema could not check arguments of a person', { tool: tool.name, call: call.uid, error })
       return { problems: ['The schema of the tool could not check the arguments; the call still waits.'] }
