@@ -1,8 +1,8 @@
 // TOOL-3, TOOL-4, CALL-5: a name that nothing goes by in this session is no tool, whatever records call the tools of others.
 
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { type CallOutcome, type Runtime, tool, type Tool } from 'pawl'
+import { type CallOutcome, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { manualClock } from '../../src/testing/clock.ts'
 import { frame } from '../../src/kernel/id.ts'
 import { Changing } from '../changing-provider.ts'
@@ -64,5 +64,21 @@ onEachStore('names that nothing goes by', (bench) => {
     runtime.tools.add(wipe)
     expect(codes(await runtime.session('b').run([{ id: 'c2', name: 'wipe' }]))).toEqual(['success'])
     expect(ran).toEqual(['wipe'])
+  })
+
+  test('CALL-5, WAIT-5: what the runtime calls its own deliveries is no tool of a model: nothing is announced, and no batch rejects', async () => {
+    const announced: unknown[] = []
+    const later = noting('later', {
+      execute: (_: unknown, ctx: ToolContext) => ctx.later({ announce: { type: 'review', payload: null } }),
+    })
+    const runtime = await bench.open([later], { clock, announce: (each) => void announced.push(each) })
+    const [open] = await runtime.session('a', { tenant: 't1' }).run([{ id: 'c1', name: 'later' }], { until: 'waiting' })
+    await vi.waitUntil(() => announced.length === 1, { interval: 1 })
+    const wait = open?.status === 'waiting' ? open.waitId : ''
+    const inputs = [{ wait }, {}, 'null', '{"wait":', JSON.stringify({ wait }), { wait: 1 }]
+    const asked = inputs.map((input, order) => ({ id: `c${order}`, name: 'pawl:announce', input }))
+    const outcomes = await runtime.session('b', { tenant: 't2' }).run(asked)
+    expect(codes(outcomes)).toEqual(inputs.map(() => 'tool_unavailable'))
+    expect(announced).toHaveLength(1)
   })
 })
