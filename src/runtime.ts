@@ -222,7 +222,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const { announce } = options
     const deliver =
       announce && announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
-    const drive: Drive = (invocation) => (deliver && invocation.request.tool === announceTool ? deliver(invocation) : pipeline(invocation))
+    // A model that says this word means a tool of that name, and there is none.
+    const isDelivery = ({ request, options: { absent } }: Invocation): boolean => request.tool === announceTool && !absent
+    const drive: Drive = (invocation) => (deliver && isDelivery(invocation) ? deliver(invocation) : pipeline(invocation))
     const delivers = deliver ? [announceTool] : []
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }

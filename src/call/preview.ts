@@ -37,8 +37,8 @@ function checked(given: PreviewGiven): Preview | undefined {
   if (typeof summary !== 'string' || summary.trim() === '') return undefined
   const known = format === 'markdown' || format === 'diff' ? format : 'text'
   return {
-    summary: cut(summary, mostSummary),
-    ...(typeof details === 'string' ? { details: cut(details, mostDetails), format: known } : {}),
+    summary: cut(visible(summary), mostSummary),
+    ...(typeof details === 'string' ? { details: cut(visible(details), mostDetails), format: known } : {}),
   }
 }
 
@@ -49,10 +49,20 @@ function sentence({ title, description, name }: Tool, args: Json): string {
   if (entries.length === 0) return cut(`${what}.`, mostSummary)
   const fields = entries
     .slice(0, mostFields)
-    .map(([key, value]) => `${key} ${isSecretName(key) ? '[hidden]' : cut(JSON.stringify(value), mostValue)}`)
+    .map(([key, value]) => `${keyName(key)} ${isSecretName(key) ? '[hidden]' : cut(visible(JSON.stringify(value)), mostValue)}`)
   const more = entries.length > mostFields ? ` and ${entries.length - mostFields} more` : ''
   return cut(`${what}: ${fields.join(', ')}${more}.`, mostSummary)
 }
+
+/** A model may choose names of fields too: one that reads like a sentence is shown as the text that it is. */
+const keyName = (key: string): string => (/^[\w$.-]{1,64}$/.test(key) ? key : cut(visible(JSON.stringify(key)), mostValue))
+
+/** What would turn, hide or move other characters is shown as its number: what is read must be what would run. */
+const visible = (text: string): string =>
+  text.replaceAll(
+    /[\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|(?![\n\t])\p{Cc}/gu,
+    (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`,
+  )
 
 /** Fields that are named like secrets are not put into sentences. */
 const isSecretName = (key: string): boolean => /pass(word|phrase)|secret|token|api[-_]?key|credential|private[-_]?key|\bpin\b/i.test(key)

@@ -14,8 +14,11 @@ type Resolved = { tool: Tool } | ToSettle
 
 export function resolveTool(invocation: Invocation, host: CallHost): Resolved | Promise<Resolved> {
   const { request, options } = invocation
-  const tools = host.toolsOf(request)
-  const entry = tools.recorded(request.tool)
+  const { absent } = options
+  // What a model said is not what a record says: keys name shadowed tools too, and those that only other sessions still have. So a name that
+  // nothing went by is looked up nowhere, and only this session's own tools are named instead.
+  const tools = host.toolsOf(absent ? { ...request, tool: '' } : request)
+  const entry = absent ? undefined : tools.recorded(request.tool)
   const byModel = options.root === undefined && !options.internal
   if (entry && !(entry.internal && byModel)) {
     if (entry.tool) return { tool: entry.tool }

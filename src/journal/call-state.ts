@@ -82,6 +82,8 @@ export interface CallOptions {
   readonly root?: string
   /** The host asked for an internal tool. */
   readonly internal?: boolean
+  /** No tool went by that name where and when it was asked. */
+  readonly absent?: true
   /** The calls between the outermost and this one. */
   readonly above?: readonly string[]
   /** Nobody is there who could approve, connect or answer: what would ask is refused. */

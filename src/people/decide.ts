@@ -47,8 +47,8 @@ export interface DecideHost {
   readonly ids: Ids
   readonly seal: Seal
   readonly mostBytes: number
-  /** What arguments that a person wrote become, and what an approval of them is bound to; or what is wrong with them. */
-  judgeEdit(call: CallRecord, input: Json): Promise<{ fingerprint: string } | { problems: readonly string[] }>
+  /** What an approval of arguments that a person wrote is bound to, for the tool they were shown (its fingerprint); or what is wrong. */
+  judgeEdit(call: CallRecord, input: Json, shown: string): Promise<{ fingerprint: string } | { problems: readonly string[] }>
   /** What is wrong with a result that a person gives instead of the tool's. */
   judgeAnswer(call: CallRecord, value: unknown, must: boolean): Soon<readonly string[]>
 }
@@ -224,7 +224,7 @@ async function decidedBy(
   const given = decode(value as string)
   const invalid = (problems: readonly string[]): DecideAnswer => ({ answer: 'invalid', problems })
   if (verb === 'edit') {
-    const judged = await host.judgeEdit(call, given)
+    const judged = await host.judgeEdit(call, given, item.toolFingerprint)
     return 'problems' in judged ? invalid(judged.problems) : { decision: 'edit', at, votes, input: given, fingerprint: judged.fingerprint }
   }
   if (item.question) {

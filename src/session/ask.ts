@@ -58,9 +58,16 @@ export type OpenCall =
       readonly until: number
       readonly callId: string
       readonly name: string
+      readonly meta?: Json
     }
   /** On its way: queued, or in its body. */
-  | { readonly status: 'running'; readonly callId: string; readonly name: string }
+  | {
+      readonly status: 'running'
+      readonly callId: string
+      readonly name: string
+      readonly parts: readonly ModelPart[]
+      readonly meta?: Json
+    }
 
 const fields: readonly (keyof CallAsk)[] = ['id', 'name', 'input', 'meta', 'timeout', 'deadline', 'idempotencyKey']
 const known: ReadonlySet<string> = new Set(fields)

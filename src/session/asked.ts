@@ -59,11 +59,15 @@ export function askedOf(
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: seal ? seal.hash(content) : hash('sha256', content, 'base64url'),
-    options: optionsOf(call, tool, read, at, place, at.byHost === true && entry?.internal === true, limits.bytes),
+    options: optionsOf(call, tool, read, at, place, entryTerms(entry, at.byHost === true), limits.bytes),
     line: at.line,
     sealed: seal !== null,
   }
 }
+
+/** A name that nothing goes by is not looked up again by whoever runs the call: there it might be what a record calls another's tool. */
+const entryTerms = (entry: Entry | undefined, byHost: boolean): Pick<CallOptions, 'internal' | 'absent'> =>
+  entry === undefined ? { absent: true } : byHost && entry.internal ? { internal: true } : {}
 
 const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string => (sorted ? wire : canonical(JSON.parse(wire) as Json))
 
@@ -73,10 +77,10 @@ function optionsOf(
   read: ReadArguments,
   { batch, order, root, above, turn, stop }: Around,
   { policy, unattended }: Place,
-  internal: boolean,
+  terms: Pick<CallOptions, 'internal' | 'absent'>,
   mostBytes: number,
 ): CallOptions | null {
-  const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = {}
+  const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = { ...terms }
   if (tool !== call.name) options.name = call.name
   if (read.raw !== null) options.raw = read.raw
   if (!read.ok) options.unreadable = read.problem
@@ -89,7 +93,6 @@ function optionsOf(
   if (stop) options.stop = true
   if (turn !== undefined) options.turn = turn
   if (root !== undefined) options.root = root
-  if (internal) options.internal = true
   if (above !== undefined) options.above = above
   if (policy !== undefined) options.policy = policy
   if (unattended) options.unattended = true

@@ -6,20 +6,21 @@ import { merged, type ModelPart } from '../call/project.ts'
 import type { AskKind } from '../journal/ask-terms.ts'
 import type { CallOutcome } from './ask.ts'
 
-const waitsFor: Readonly<Record<AskKind | 'completion', string>> = {
+const waitsFor: Readonly<Record<AskKind | 'completion' | 'running', string>> = {
   approval: 'It waits for the approval of a person and has not run.',
   finding: 'It was interrupted, and a person is asked what became of it.',
   connection: 'It waits for a person to connect a provider.',
   question: 'It waits for the answer of a person.',
   client: 'It was handed to the client, whose result is not here yet.',
   completion: 'It waits for something outside.',
+  running: 'It is on its way and has not ended.',
 }
 
 /** In place of a result. */
-export const placeholder = (why: AskKind | 'completion'): readonly ModelPart[] => [
+export const placeholder = (why: AskKind | 'completion' | 'running'): readonly ModelPart[] => [
   {
     type: 'text',
-    text: `[Tool call waiting]\n${waitsFor[why]} Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.`,
+    text: `[Tool call ${why === 'running' ? why : 'waiting'}]\n${waitsFor[why]} Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.`,
   },
 ]
 

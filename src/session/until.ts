@@ -71,11 +71,12 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */
 async function openCall({ calls, asks }: Batch, order: number, store: Store): Promise<OpenCall> {
-  const { id: callId, name } = calls[order] as CallAsk
+  const { id: callId, name, meta } = calls[order] as CallAsk
+  const about = meta === undefined ? { callId, name } : { callId, name, meta }
   const record = await store.callAt((asks[order] as Asked).position)
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
-  if (!wait || wait.resolution !== null) return { status: 'running', callId, name }
+  if (!wait || wait.resolution !== null) return { status: 'running', ...about, parts: placeholder('running') }
   const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
   const input = waitsFor === 'client' && record ? { input: decode(record.args ?? record.input) } : {}
-  return { status: 'waiting', for: waitsFor, waitId: wait.id, until: wait.deadline, callId, name, parts: placeholder(waitsFor), ...input }
+  return { status: 'waiting', for: waitsFor, waitId: wait.id, until: wait.deadline, ...about, parts: placeholder(waitsFor), ...input }
 }

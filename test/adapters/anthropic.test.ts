@@ -134,3 +134,17 @@ test('VAL-5: a file larger than providers take is named, and never read', async 
   const [block] = await anthropicResults([{ ...outcome, parts }], { attachments: readFiles })
   expect(block?.content?.every(({ type }) => type === 'text')).toBe(true)
 })
+
+test('CALL-2, CALL-4: arguments nested so deep that they have no text are refused, cut off or not, and cost nobody a result', async () => {
+  const { tools, ran } = shop()
+  const { session } = await watched(tools)
+  let deep: unknown = 1
+  for (let level = 0; level < 20_000; level++) deep = [deep]
+  const asked = message([use('a', 'add', { a: deep }), use('b', 'slow', {}), use('c', 'add', { a: 1, b: deep })], 'max_tokens')
+  expect((await runAnthropic(session, asked)).map(({ tool_use_id, is_error }) => [tool_use_id, is_error ?? false])).toEqual([
+    ['a', true],
+    ['b', false],
+    ['c', true],
+  ])
+  expect(ran).toEqual(['slow'])
+})

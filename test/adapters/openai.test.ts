@@ -181,3 +181,17 @@ test('VAL-5: images and PDFs are native parts of a response, other files and cha
   expect((await openaiResults(outcomes, { api: 'chat' }))[0]?.content).toMatch(named)
   expect((await runOpenAI(runtime.session('s'), response))[0]?.output).toHaveLength(7)
 })
+
+test('CALL-2, CALL-4: arguments of a server that sends objects, nested so deep that they have no text, are refused alone', async () => {
+  const { tools, ran } = shop()
+  const { session } = await watched(tools)
+  let deep: unknown = 1
+  for (let level = 0; level < 20_000; level++) deep = [deep]
+  const calls = [{ id: 'a', function: { name: 'add', arguments: { a: deep } } }, chatCall('b', 'slow', '')]
+  const messages = await runOpenAI(session, completion(calls as never))
+  expect(messages.map(({ tool_call_id, content }) => [tool_call_id, content.split('\n')[0]])).toEqual([
+    ['a', '[Tool execution failed]'],
+    ['b', 'at last'],
+  ])
+  expect(ran).toEqual(['slow'])
+})

@@ -2,7 +2,7 @@
 // expects of the SDK (messages, context, abort signal) reaches it from the live call; after a restart there is none, and it gets the
 // call's id, no messages and the attempt's own signal.
 
-import { fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
+import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
 import type { ToolTerms } from '../../tool/convert.ts'
 import { type AiExecution, type AnyAiTool, type Checked, isMarked } from './shapes.ts'
 
@@ -21,6 +21,7 @@ export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...
     // The SDK takes tools without one, and ones that make theirs from a context that does not exist yet.
     description: typeof description === 'string' && description.trim() !== '' ? description : (title ?? name),
     ...(title === undefined ? {} : { title }),
+    ...approvalOf(of, parse),
     ...terms,
     name,
     input: schema as JsonSchema,
@@ -36,6 +37,20 @@ export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...
       }
     },
   })
+}
+
+/**
+ * A gate stays a gate: what the tool wants approved, Pawl asks people about, whatever the SDK does besides. Terms with an `approval` of their
+ * own come first: 'never' leaves it to the SDK.
+ */
+function approvalOf({ needsApproval }: AnyAiTool, parse: Taken['parse']): Pick<ToolTerms, 'approval'> {
+  if (needsApproval === undefined || needsApproval === false) return {}
+  if (typeof needsApproval !== 'function') return { approval: 'always' }
+  const needs = needsApproval as (input: unknown, about: object) => unknown
+  const approval = async (input: unknown, { callId }: ApprovalFacts): Promise<'ask' | undefined> =>
+    // No opinion is not a yes: the policy and the hints of the tool still have a word.
+    (await needs(await parse(input), { toolCallId: callId, messages: [], context: undefined })) === false ? undefined : 'ask'
+  return { approval: approval as never }
 }
 
 /** A generator's yields are previews; its last one is the result. */

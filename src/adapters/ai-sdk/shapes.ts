@@ -31,6 +31,7 @@ export interface AnyAiTool {
   readonly title?: string
   readonly inputSchema?: unknown
   readonly execute?: unknown
+  readonly needsApproval?: unknown
   readonly toModelOutput?: unknown
 }
 

@@ -1,7 +1,7 @@
 // pawl/anthropic: tools out, calls in, results out, for the Messages API. The SDK is not needed at run time: the shapes here are the few
 // fields that matter of its types, and test/types/adapters.test-d.ts holds them to it.
 
-import { type CallAsk, type CallOutcome, type ModelPart, PawlError, type RunOptions, type Tool } from '../../index.ts'
+import { type CallAsk, type CallOutcome, type ModelPart, type OpenCall, PawlError, type RunOptions, type Tool } from '../../index.ts'
 import {
   attachmentBytes,
   type AttachmentReader,
@@ -58,19 +58,27 @@ export function callsFromAnthropic({ content, stop_reason }: AnthropicMessage): 
     .map((block, index) => {
       const { id, name, input } = block as { id?: unknown; name?: unknown; input?: unknown }
       // The API closes the JSON of a call it cut off, so half of the arguments look whole. Opened again, they are refused, not run.
-      return safeAsk(id, name, block === cut ? JSON.stringify(input ?? {}).slice(0, -1) : input, index)
+      return safeAsk(id, name, block === cut ? opened(input) : input, index)
     })
 }
 
-/** One block per outcome, in order; everything but a success is an error to the model. */
+function opened(input: unknown): string {
+  try {
+    return JSON.stringify(input ?? {}).slice(0, -1)
+  } catch {
+    return '{' // nested so deep that it has no text
+  }
+}
+
+/** One block per outcome, in order; what ended without success is an error to the model, what is open has a placeholder (POL-7). */
 export async function anthropicResults(
-  outcomes: readonly CallOutcome[],
+  outcomes: readonly (CallOutcome | OpenCall)[],
   { attachments }: { attachments?: AttachmentReader | undefined } = {},
 ): Promise<AnthropicToolResult[]> {
   return Promise.all(
     outcomes.map(async (outcome): Promise<AnthropicToolResult> => {
       const { status, parts } = outcome
-      const failed = status !== 'success'
+      const failed = status === 'failure' || status === 'cancelled' || status === 'unknown'
       // The API takes only text in an error, and no empty text anywhere.
       const content = await Promise.all(parts.map((part) => blockOf(part, failed ? undefined : attachments)))
       return {

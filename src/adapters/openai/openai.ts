@@ -7,6 +7,7 @@ import {
   type CallOutcome,
   type Json,
   type ModelPart,
+  type OpenCall,
   PawlError,
   type RunOptions,
   type Tool,
@@ -124,8 +125,14 @@ const itemCalls = (items: OpenAIResponse['output']): Asked[] =>
     })
 
 /** Servers that only resemble OpenAI's send objects for arguments, and nothing for ids. */
-const textOf = (given: unknown): string =>
-  typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given)
+function textOf(given: unknown): string {
+  if (typeof given === 'string') return given
+  try {
+    return given === undefined || given === null ? '' : JSON.stringify(given)
+  } catch {
+    return '{' // nested so deep that it has no text: refused like half an object, and nobody else loses a result
+  }
+}
 
 function unstrict(schema: Tool['input']['json'], text: string): unknown {
   if (!text.includes('null')) return text
@@ -136,18 +143,18 @@ function unstrict(schema: Tool['input']['json'], text: string): unknown {
   }
 }
 
-/** One message or item per outcome, in order. Images and PDFs go as native parts where the API takes them, else by name (VAL-5). */
-export async function openaiResults(outcomes: readonly CallOutcome[], how: { api: 'chat' }): Promise<OpenAIToolMessage[]>
+/** One message or item per outcome, in order; for a call that is open, what stands in its place until a notice tells the outcome (POL-7). Images and PDFs go as native parts where the API takes them, else by name (VAL-5). */
+export async function openaiResults(outcomes: readonly (CallOutcome | OpenCall)[], how: { api: 'chat' }): Promise<OpenAIToolMessage[]>
 export async function openaiResults(
-  outcomes: readonly CallOutcome[],
+  outcomes: readonly (CallOutcome | OpenCall)[],
   how: { api: 'responses'; attachments?: AttachmentReader },
 ): Promise<OpenAICallOutput[]>
 export async function openaiResults(
-  outcomes: readonly CallOutcome[],
+  outcomes: readonly (CallOutcome | OpenCall)[],
   how: { api: OpenAIApi; attachments?: AttachmentReader | undefined },
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]>
 export async function openaiResults(
-  outcomes: readonly CallOutcome[],
+  outcomes: readonly (CallOutcome | OpenCall)[],
   { api, attachments }: { api: OpenAIApi; attachments?: AttachmentReader | undefined },
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]> {
   if (api === 'chat')
