@@ -18,7 +18,7 @@ export type { AcceptChange, Quarantine, QuarantinedTool } from './people/pins.ts
 export type { PolicyDefinition, Rule } from './policy/rules.ts'
 export type { RememberedRule } from './policy/remembered.ts'
 export type { Preview, Vote } from './journal/asks.ts'
-export type { ClientCall } from './people/clients.ts'
+export type { ClientCall, ClientCallAt } from './people/clients.ts'
 export type { ConnectionListed, ConnectionOf, Connections } from './people/connections.ts'
 export type { DecideAnswer } from './people/decide.ts'
 export type { InboxItem, InboxKind, InboxQuery, InboxVerb } from './people/inbox.ts'

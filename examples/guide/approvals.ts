@@ -160,7 +160,7 @@ const issues = tool({
   async execute(_, ctx) {
     const github = await ctx.connection('github')
     if (!github) return connectionRequired('github', { message: 'Connect GitHub to list your issues.' })
-    return ['#1', '#2'] // asked with github.token, which no record, feed or model ever sees
+    return ['#1', '#2'] // asked with github.token, which no argument, result, feed or model ever sees
   },
 })
 // #endregion

@@ -46,7 +46,11 @@ export async function acceptAgain(asking: Asking, input: Json, edit: number): Pr
   const final = await asking.invocation.atRisk(() => finalOf(asking, input, again(edit)))
   if ('settle' in final) return final
   const { wire } = final.validated
-  asking.invocation.asks.amend(wire, { edited: edit, ...(final.prepared.said ? { prepared: true } : {}) })
+  asking.invocation.asks.amend(wire, {
+    edited: edit,
+    version: asking.tool.version as string,
+    ...(final.prepared.said ? { prepared: true } : {}),
+  })
   return new FromRecord(wire, final.prepared.payload)
 }
 

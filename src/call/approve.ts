@@ -79,6 +79,17 @@ export async function heard(asking: Asking, accepted: Accepted): Promise<Heard |
   }
 }
 
+/** An approval that was denied, or that nobody gave in time. */
+export function approvalOver({ asks }: Invocation): ToSettle | null {
+  for (let number = 1; ; number++) {
+    const asked = asks.found(nameOf(number))
+    if (!asked) return null
+    if (asked.resolution && 'timeout' in asked.resolution) return expired
+    const decided = decidedOf(asked.resolution)
+    if (decided?.decision === 'deny') return denied(decided)
+  }
+}
+
 /** What the model is told of a call that ran with arguments a person changed, and waited for the outside since. */
 export function noteOfEdit({ asks }: Invocation, accepted: Accepted): string | undefined {
   let note: string | undefined

@@ -12,4 +12,6 @@ export interface Around extends AroundStep {
   readonly signal: AbortSignal
   readonly live: Live
   readonly connections: Connections
+  /** The arguments it runs with, recorded form. */
+  readonly args: string | null
 }

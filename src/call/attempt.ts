@@ -15,6 +15,7 @@ import type { Bill } from './bill.ts'
 import { handOut } from './client.ts'
 import { Watch } from './clocks.ts'
 import { required, withoutTokens } from './connection.ts'
+import { untold } from './connections.ts'
 import { Context } from './context.ts'
 import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
@@ -168,6 +169,7 @@ class Attempt implements Pace {
     this.#context = new Context(invocation, this.#tool, this.#host, this, this.#accepted.prepared)
     const about = { tool: this.#tool.name, callId: invocation.callId, call: invocation.request.uid, logger: this.#host.logger }
     const context = this.#context
+    context.args = this.#accepted.text
     if (this.#tool.client) return scope.run(about, () => handOut(context))
     return scope.run(about, this.#tool.execute as (input: Json, ctx: unknown) => unknown, this.#accepted.args, context.ctx)
   }
@@ -196,10 +198,10 @@ class Attempt implements Pace {
     this.#close()
     if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
     const driven = this.#billed(settled(ended, this.#invocation, this.#host))
-    const connections = this.#context?.told
+    const connections = this.#context?.told ?? null
     if ('returned' in ended && ended.returned instanceof RequiredConnection)
       return { lacks: ended.returned, seen: connections?.seen.get(ended.returned.provider) ?? '' }
-    return connections && 'settle' in driven ? withoutTokens(driven, connections) : driven
+    return 'settle' in driven ? withoutTokens(driven, connections) : driven
   }
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
@@ -265,16 +267,20 @@ async function stoppedBy(why: Why, { body, context, invocation, host }: Running)
     forget()
   })
   // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
-  if (last && 'returned' in last && !isAbort(why)) return settled(last, invocation, host)
+  if (last && 'returned' in last && !isAbort(why)) {
+    const end = settled(last, invocation, host)
+    return 'settle' in end ? withoutTokens(end, context.told) : end
+  }
   const mayStillRun = last === null
-  if (mayStillRun) keepLate(body, invocation, host)
+  if (mayStillRun) keepLate(body, context, invocation, host)
   return outcomeOfStop(why, mayStillRun)
 }
 
 /** What a body that was given up returns in the end: on record, never delivered. */
-function keepLate(body: Promise<unknown>, invocation: Invocation, host: CallHost): void {
+function keepLate(body: Promise<unknown>, context: Context, invocation: Invocation, host: CallHost): void {
   const { attempt: number } = invocation
-  const keep = (outcome: Outcome): Promise<void> => {
+  const keep = (given: Outcome): Promise<void> => {
+    const outcome = untold(given, context.told)
     let value: string
     try {
       value = encode(outcome)

@@ -6,7 +6,12 @@ import type { Driven, ToSettle } from '../engine/engine.ts'
 export class Bill {
   /** In the body, without its waits. Counted where there is a budget. */
   ms = 0
-  cost = 0
+  cost: number
+
+  /** With what earlier executions cost. */
+  constructor(cost = 0) {
+    this.cost = cost
+  }
 
   /** A sum that is still a number. */
   costs(amount: number): void {

@@ -1,21 +1,23 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven, Invocation, Stop, ToSettle } from '../engine/engine.ts'
+import type { Drive, Driven, Invocation, Stop, ToSettle, Wait } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { noteOfEdit } from './approve.ts'
 import { maySay, notStarted, stillRunning } from './stopped.ts'
 import { begin } from './begin.ts'
 import { Bill } from './bill.ts'
-import { tooLateAt } from './clocks.ts'
+import { isPast, tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
-import { enterAgain, enterQueue } from './enter.ts'
-import { asksWhenUnknown, foundOut, orAsked } from './find-out.ts'
+import { aboveOf, enterAgain, enterQueue, parkedAhead } from './enter.ts'
+import { isUnanswered } from '../journal/asks.ts'
+import { asksWhenUnknown, foundOut, orAsked, unlessUnknown } from './find-out.ts'
 import { finish } from './finish.ts'
 import { connecting, connectionHeard } from './connection.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
+import { overAlready } from './over-already.ts'
 import { permit } from './permit.ts'
 import { afterInterruption, poisoned } from './recover.ts'
 import { resolveTool } from './resolve.ts'
@@ -26,13 +28,27 @@ import { charged, withinBudget } from './within-budget.ts'
 export const callPipeline =
   (host: CallHost): Drive =>
   async (invocation) => {
-    const bill = new Bill()
+    const bill = new Bill(invocation.claimed ? invocation.terms?.cost : undefined)
+    deciding(invocation, host, false)
     const ending = cancelledOutside(invocation, host, await life(invocation, host, bill)) // a cancelled call's waits end with it
-    return charged(invocation, host, bill, ending instanceof Promise ? await ending : ending)
+    const end = ending instanceof Promise ? await ending : ending
+    if ('park' in end) parks(invocation, host, bill, end.park)
+    return charged(invocation, host, bill, end)
   }
 
 /** The store was away: how this execution went nobody knows, and the call is taken up again. */
 const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
+
+/** People decide about it from now on, or have decided: what it runs under counts that out of its own time. */
+function deciding({ request, options }: Invocation, { queue }: CallHost, begin: boolean): void {
+  if (options.root !== undefined) queue.families.deciding(aboveOf({ options }), request.uid, begin)
+}
+
+/** What its next execution must know. */
+function parks(invocation: Invocation, host: CallHost, { cost }: Bill, { terms: { asks } }: Wait): void {
+  if (cost > 0) invocation.asks.amend(null, { cost })
+  if (asks && asks.kind !== 'client') deciding(invocation, host, true)
+}
 
 /** With what people did to the call, for the model. */
 const noted = (given: ToSettle, note: string | undefined): ToSettle => (note === undefined ? given : { settle: { ...given.settle, note } })
@@ -43,7 +59,10 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
   let end: Driven | null = null
   try {
     // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
-    if (invocation.stopped && !invocation.interrupted && !invocation.landed) return (end = notStarted(invocation.stopped))
+    if (invocation.stopped && !invocation.interrupted && !invocation.landed)
+      return (end = unlessUnknown(invocation, notStarted(invocation.stopped)))
+    const over = invocation.claimed ? overAlready(invocation) : null // people have said no, or nobody said anything
+    if (over) return (end = over)
     const resolving = resolveTool(invocation, host) // tool_unavailable
     const resolved = resolving instanceof Promise ? await resolving : resolving
     if ('settle' in resolved) return (end = resolved)
@@ -54,20 +73,23 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
     const accepted = accepting instanceof Promise ? await accepting : accepting
     if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
+    // Nobody answered a question before the call itself was too late.
+    if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host)) return (end = notStarted('total'))
     if (invocation.landed)
       return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(invocation, accepted)))
     const deciding = poison ?? afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
     const decided = deciding instanceof Promise ? await deciding : deciding
-    const unconnected = invocation.claimed ? connectionHeard(asking) : null
-    if (unconnected) return (end = unconnected)
+    const connection = invocation.claimed ? connectionHeard(asking) : null
+    const unconnected = connection instanceof Promise ? await connection : connection
+    if (unconnected) return (end = noted(unconnected, noteOfEdit(invocation, accepted)))
     const finding = decided ? orAsked(asking, accepted, decided) : invocation.claimed ? foundOut(asking, accepted) : null
     const found = finding instanceof Promise ? await finding : finding
-    if (found && 'park' in found) return found
-    if (found) return (end = found)
+    if (found && 'park' in found) return (parkedAhead(asking), found)
+    if (found) return (end = noted(found, noteOfEdit(invocation, accepted)))
     // Policy, and people where it asks them (POL-2): what waits for them leaves the line. What was told to stop asks for nothing.
     const permitting = invocation.stopped ? { go: accepted } : permit(asking, accepted)
     const permitted = permitting instanceof Promise ? await permitting : permitting
-    if ('park' in permitted) return permitted
+    if ('park' in permitted) return (parkedAhead(asking), permitted)
     if ('settle' in permitted) return (end = permitted)
     const { go, note } = permitted
     const counting = invocation.stopped ? null : withinBudget(asking) // from here on it counts
@@ -102,7 +124,7 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
         slot.parked()
         if (next === 'again') continue
         if ('park' in next) return next
-        return (end = await finish(asking, go, next))
+        return (end = noted(next, note))
       }
       if ('park' in given) {
         slot.parked()

@@ -4,16 +4,18 @@
 import { together } from '../policy/decide.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { FromRecord, none } from './accepted.ts'
+import { withinDeadline } from './clocks.ts'
 import { itemOf } from './item.ts'
 import { LaterHandle, parksOn } from './later.ts'
 import type { Around } from './around.ts'
 
 const defaultMs = 300_000
 
-export async function handOut({ invocation, tool, host }: Around): Promise<object> {
-  const { options, request, args } = invocation
+export async function handOut({ invocation, tool, host, args }: Around): Promise<object> {
+  const { options, request } = invocation
   const own = tool.clocks.attempt
-  const deadlineMs = options.timeout?.attempt ?? (own === undefined ? defaultMs : milliseconds(own, 'timeout'))
+  const most = options.timeout?.attempt ?? (own === undefined ? defaultMs : milliseconds(own, 'timeout'))
+  const deadlineMs = withinDeadline(most, options, host.clock.now())
   const about = { kind: 'client' as const, reason: '', of: together([]), fingerprint: '' }
   const { item, terms } = await itemOf({ invocation, tool, host }, new FromRecord(args ?? none, none), about, { preview: { summary: '' } })
   const checked = tool.output ? { ...terms, checked: true as const } : terms

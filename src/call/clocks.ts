@@ -23,17 +23,23 @@ export function clockMs(name: ClockName, options: CallOptions, clocks: Clocks): 
 export interface Timed {
   readonly request: { readonly createdAt: number }
   readonly options: CallOptions
-  readonly claimed: boolean
   readonly asks: { readonly decidingMs: number }
 }
 
 /** The instant from which on it is too late. The total time does not count while people decide (TIME-2); an instant that was asked for is one. */
-export function tooLateAt({ request, options, claimed, asks }: Timed, clocks: Clocks): number | undefined {
+export function tooLateAt({ request, options, asks }: Timed, clocks: Clocks): number | undefined {
   const total = clockMs('total', options, clocks)
   if (total === undefined) return options.deadline
-  const from = request.createdAt + (claimed ? asks.decidingMs : 0)
-  return Math.min(from + total, options.deadline ?? Infinity)
+  return Math.min(request.createdAt + asks.decidingMs + total, options.deadline ?? Infinity)
 }
+
+/** The instant that was asked for has come. */
+export const isPast = ({ options: { deadline } }: { options: CallOptions }, { clock }: { clock: Clock }): boolean =>
+  deadline !== undefined && clock.now() >= deadline
+
+/** How long a wait of it may last: no longer than the instant that was asked for. */
+export const withinDeadline = (ms: number, options: CallOptions, now: number): number =>
+  options.deadline === undefined ? ms : Math.max(0, Math.min(ms, options.deadline - now))
 
 export class Watch implements Alarm {
   readonly #clock: Clock
@@ -44,7 +50,8 @@ export class Watch implements Alarm {
   #attemptLeft: number
   #lateAt: number | undefined
   readonly #deadline: number
-  /** Since when people are being asked. */
+  /** How many things people are asked, and since when there has been any. */
+  #asked = 0
   #deciding: number | null = null
   due = 0
   #idleTimer: (() => void) | undefined
@@ -70,8 +77,9 @@ export class Watch implements Alarm {
   /** People are asked: the total time stands still as well, but not an instant that was asked for. */
   deciding(begin: boolean): void {
     if (this.#lateAt === undefined || this.#stopped) return
+    this.#asked += begin ? 1 : -1
     if (begin) this.#deciding ??= this.#clock.now()
-    else if (this.#deciding !== null) {
+    else if (this.#deciding !== null && this.#asked === 0) {
       this.#lateAt = Math.min(this.#lateAt + this.#clock.now() - this.#deciding, this.#deadline)
       this.#deciding = null
     }

@@ -9,14 +9,16 @@ import { failure } from '../kernel/outcome.ts'
 import { encode } from '../kernel/value.ts'
 import { together } from '../policy/decide.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
-import { Redactor } from '../secret/redact.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { Connection } from '../tool/context.ts'
 import type { RequiredConnection } from '../tool/result.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
+import { isPast, withinDeadline } from './clocks.ts'
+import { notStarted } from './stopped.ts'
 import { itemOf } from './item.ts'
 import type { Around } from './around.ts'
-import type { Connections } from './connections.ts'
+import { type Connections, untold } from './connections.ts'
 
 /** How long a person has to connect, as for approvals. */
 const deadlineMs = 15 * 60_000
@@ -41,9 +43,8 @@ export async function connectionOf({ invocation, host, connections }: Around, pr
 }
 
 /** The same outcome without tokens that its body was given. */
-export function withoutTokens(given: ToSettle, { tokens }: Connections): ToSettle {
-  if (tokens.length === 0) return given
-  const settle = new Redactor(tokens).deep(given.settle)
+export function withoutTokens(given: ToSettle, told: Connections | null): ToSettle {
+  const settle = untold(given.settle, told)
   return settle === given.settle ? given : { ...given, settle, text: encode(settle) }
 }
 
@@ -70,7 +71,7 @@ export async function connecting(
     { provider },
   )
   const name = nameOf(number)
-  const wait: Wait = await invocation.wait({ name, deadlineMs, terms, item })
+  const wait: Wait = await invocation.wait({ name, deadlineMs: withinDeadline(deadlineMs, options, host.clock.now()), terms, item })
   // Who connects writes first and looks for waits second; here it is the other way round, so nobody is missed.
   const now = await host.connection({ tenant: position.tenant, principal }, provider)
   if (now && now.mark !== seen && (await asks.callOff(name, 'It is connected'))) return 'again'
@@ -78,12 +79,18 @@ export async function connecting(
 }
 
 /** What the last one who was asked to connect has said. Null: go on. */
-export function connectionHeard({ invocation: { asks } }: Asking): ToSettle | null {
+export function connectionHeard({ invocation, host }: Asking): Soon<ToSettle | null> {
+  const { asks, request } = invocation
   for (let number = mostAsked; number > 0; number--) {
     const asked = asks.found(nameOf(number))
     if (!asked?.resolution) continue
     const provider = asked.asks.provider ?? ''
-    if ('timeout' in asked.resolution) return required(provider)
+    // Who connected may have died before saying so: then it is connected all the same.
+    if ('timeout' in asked.resolution) {
+      const { position, principal } = request
+      if (isPast(invocation, host)) return notStarted('total')
+      return host.connection({ tenant: position.tenant, principal }, provider).then((found) => (found ? null : required(provider)))
+    }
     const decided = decidedOf(asked.resolution)
     return decided?.decision === 'deny' ? declined(provider, decided.votes.at(-1)?.reason) : null
   }

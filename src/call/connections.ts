@@ -1,5 +1,6 @@
 // What is known of connections where a body runs: what there is, and what one execution was told.
 
+import { Redactor } from '../secret/redact.ts'
 import type { Connection } from '../tool/context.ts'
 
 /** A connection, and a mark that no other one has. */
@@ -14,3 +15,10 @@ export interface Connections {
   /** And secret answers: what its result must not hold. */
   readonly tokens: string[]
 }
+
+/** Shorter ones would take words out of ordinary text. */
+const shortest = 4
+
+/** The same without what was told in confidence. */
+export const untold = <T>(value: T, told: Connections | null): T =>
+  told === null || told.tokens.length === 0 ? value : new Redactor(told.tokens, undefined, shortest).deep(value)

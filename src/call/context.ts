@@ -20,6 +20,8 @@ export class Context implements Around {
   readonly pace: Pace | null
   readonly ctx: ToolContext
   over = false
+  /** The arguments it runs with, recorded form; those on record where it is none of a body. */
+  args: string | null = null
   #abort: AbortController | null = null
   #abortedFor: Error | null = null
   #live: Live | null = null

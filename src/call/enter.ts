@@ -61,6 +61,17 @@ export async function enterAgain({ invocation, host }: Asking, slot: Slot, lacks
 
 const none: readonly string[] = []
 
+/** The calls it runs under, the outermost first. */
+export function aboveOf({ options: { root, above } }: Pick<Invocation, 'options'>): readonly string[] {
+  return root === undefined ? none : above === undefined ? [root] : [root, ...above]
+}
+
+/** It waits for somebody and has no place yet: what it runs under may wait as well. */
+export function parkedAhead({ invocation, host }: Pick<Asking, 'invocation' | 'host'>): void {
+  const above = aboveOf(invocation)
+  if (above.length > 0) host.queue.families.left({ uid: invocation.request.uid, above })
+}
+
 /** A call in the queue, and how long it stays there. */
 class Waiting implements Entry {
   readonly invocation: Invocation
@@ -88,8 +99,7 @@ class Waiting implements Entry {
     return this.invocation.request.position
   }
   get above(): readonly string[] {
-    const { root, above } = this.invocation.options
-    return root === undefined ? none : above === undefined ? [root] : [root, ...above]
+    return aboveOf(this.invocation)
   }
 
   onStop(stop: () => void): () => void {

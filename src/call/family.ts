@@ -21,6 +21,8 @@ export interface Pace {
 export class Family {
   readonly pace: Pace
   readonly #away = new Set<string>()
+  /** Those of them that people decide about. */
+  readonly #deciding = new Set<string>()
   #open = 0
   #paused = false
   #coming: Promise<void> | null = null
@@ -47,7 +49,15 @@ export class Family {
     return this.together()
   }
 
+  deciding(uid: string, begin: boolean): void {
+    if (begin === this.#deciding.has(uid)) return
+    if (begin) this.#deciding.add(uid)
+    else this.#deciding.delete(uid)
+    this.pace.deciding(begin)
+  }
+
   settled(uid: string): void {
+    this.deciding(uid, false)
     this.#away.delete(uid)
     this.#open--
     this.#look()
@@ -105,10 +115,15 @@ export class Families {
     if (this.#away.size > 0) this.#away.delete(uid)
   }
 
-  left({ uid, above }: Guest): void {
+  left({ uid, above }: Pick<Guest, 'uid' | 'above'>): void {
     if (above.length === 0) return
     this.#away.add(uid)
     this.#families.get(above.at(-1) ?? '')?.left(uid)
+  }
+
+  /** People begin to decide about a call, or have decided: the total time of what waits for it stands still as well (TIME-2). */
+  deciding(above: readonly string[], uid: string, begin: boolean): void {
+    for (const parent of above) this.#families.get(parent)?.deciding(uid, begin)
   }
 
   back({ uid, above }: Guest): Promise<void> | null {

@@ -1,8 +1,9 @@
 // When nobody knows what an interrupted attempt did, and its tool says `onUnknown: 'ask'` (DUR-3): a person looks, and says what happened
 // (answer), that it may be run again (approve), or that it stays unknown (deny). Silence leaves it unknown too.
 
-import type { AskedWait, Driven, ToSettle } from '../engine/engine.ts'
-import { decidedOf } from '../journal/asks.ts'
+import type { AskedWait, Driven, Invocation, ToSettle } from '../engine/engine.ts'
+import type { AskTerms } from '../journal/ask-terms.ts'
+import { type Decided, decidedOf } from '../journal/asks.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Soon } from '../kernel/soon.ts'
 import { type AskedTogether, together } from '../policy/decide.ts'
@@ -58,6 +59,13 @@ async function decidersOf(asking: Asking, accepted: Accepted): Promise<AskedToge
   return ('effect' in decision ? decision.asking : undefined) ?? together([])
 }
 
+/** It was cancelled while somebody was asked what an attempt had done: that nobody knows is the stronger word. */
+export function unlessUnknown({ asks, attempt }: Invocation, end: ToSettle): ToSettle {
+  const asked = attempt > 0 && asks.any ? asks.found(nameOf(attempt)) : null
+  if (!asked || decidedOf(asked.resolution)?.decision === 'answer') return end
+  return { settle: { status: 'unknown', unknown: JSON.parse(asked.asks.unknown as string) as Unknown['unknown'] } }
+}
+
 /** What was found out about the last attempt. Null: nothing was asked, or it may run again. */
 export function foundOut(asking: Asking, accepted: Accepted): Soon<Driven | null> {
   const { invocation } = asking
@@ -72,9 +80,21 @@ async function heard(asking: Asking, accepted: Accepted, { asks, resolution }: A
   const decided = decidedOf(resolution)
   if (decided?.decision === 'approve') return null
   if (decided?.decision === 'answer') return finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
-  const unknown = JSON.parse(asks.unknown as string) as Unknown['unknown']
+  return staysUnknown(asks, decided)
+}
+
+function staysUnknown({ unknown: kept }: AskTerms, decided: Decided | null): ToSettle {
+  const unknown = JSON.parse(kept as string) as Unknown['unknown']
   const { by, reason } = decided?.votes.at(-1) ?? {}
   if (by === undefined) return { settle: { status: 'unknown', unknown } }
   const message = `${unknown.message} A person looked and could not tell${reason === undefined ? '.' : `: ${reason}`}`
   return { settle: { status: 'unknown', unknown: { ...unknown, message } } }
+}
+
+/** Nobody could tell, whatever has become of the tool since. Null: somebody did, or nobody was asked. */
+export function nobodyCouldTell({ asks, attempt }: Invocation): ToSettle | null {
+  const asked = attempt > 0 ? asks.found(nameOf(attempt)) : null
+  if (!asked?.resolution || 'cancelled' in asked.resolution) return null
+  const decided = decidedOf(asked.resolution)
+  return decided === null || decided.decision === 'deny' ? staysUnknown(asked.asks, decided) : null
 }

@@ -4,6 +4,7 @@ import { isThenable } from '../kernel/soon.ts'
 import type { ToolContext } from '../tool/context.ts'
 import { aboutOf, answered, type Asking } from './asked.ts'
 import { clockMs } from './clocks.ts'
+import { untold } from './connections.ts'
 import { Context } from './context.ts'
 import { scope } from './scope.ts'
 
@@ -22,9 +23,12 @@ export async function askInContext<T>(
   const about = step === undefined ? aboutOf(who, asking) : { ...aboutOf(who, asking), step }
   try {
     const given = scope.run(about, run, context.ctx)
-    if (!isThenable(given)) return given
+    if (!isThenable(given)) return untold(given, context.told)
     const patience = (ms ?? clockMs('attempt', invocation.options, tool.clocks)) as number
-    return await answered(given, { who, asking, clock: 'attempt', ms: patience, abort: (reason) => context.abort(reason) })
+    return untold(
+      await answered(given, { who, asking, clock: 'attempt', ms: patience, abort: (reason) => context.abort(reason) }),
+      context.told,
+    )
   } finally {
     context.end()
   }

@@ -12,6 +12,7 @@ import { fingerprintOf } from '../policy/fingerprint.ts'
 import type { AskedQuestion, Question } from '../tool/context.ts'
 import { WaitError } from '../wait/resolution.ts'
 import { FromRecord, none } from './accepted.ts'
+import { withinDeadline } from './clocks.ts'
 import { closeNames } from './close-names.ts'
 import { itemOf } from './item.ts'
 import { AskedHandle, parksOn } from './later.ts'
@@ -34,16 +35,17 @@ export async function askQuestion(context: Around, question: Question, inside: I
   const { request, options } = invocation
   const shape = shapeOf(question, tool.name)
   const byDefault = question.default === undefined ? {} : { default: JSON.stringify(question.default) }
-  const deadlineMs = options.unattended ? 0 : milliseconds(question.deadline ?? defaultDeadline, 'The deadline of a question')
+  const asked = options.unattended ? 0 : milliseconds(question.deadline ?? defaultDeadline, 'The deadline of a question')
+  const deadlineMs = withinDeadline(asked, options, host.clock.now())
   const fingerprint = fingerprintOf({
     tenant: request.position.tenant,
     call: request.uid,
-    tool: tool.fingerprint,
+    tool: '', // a tool that has changed may still ask the same
     args: encode({ question: shape as unknown as Json }),
   })
   const { item, terms } = await itemOf(
     { invocation, tool, host },
-    new FromRecord(invocation.args ?? none, none),
+    new FromRecord(context.args ?? invocation.args ?? none, none),
     { kind: 'question', reason: shape.text, of: together([]), fingerprint },
     {
       preview: { summary: shape.text },
@@ -52,6 +54,11 @@ export async function askQuestion(context: Around, question: Question, inside: I
     { ...byDefault, ...(shape.kind === 'secret' ? { secret: true as const } : {}) },
   )
   const wait = await invocation.wait({ name: `pawl:question:${question.name ?? ''}`, deadlineMs, terms, item })
+  if (wait.terms.asks?.fingerprint !== fingerprint)
+    throw new PawlError(
+      'replay_mismatch',
+      `Another question was asked under ${question.name === undefined ? 'no name' : `the name '${question.name}'`}: give each its own name.`,
+    )
   const handle = new AskedHandle<Answered>(wait, async () => {
     inside.awaited()
     const resolution = await inside.outside(() => invocation.answer(wait, context.signal))

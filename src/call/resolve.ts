@@ -21,8 +21,13 @@ export function resolveTool(invocation: Invocation, host: CallHost): Resolved | 
   const entry = absent ? undefined : tools.recorded(request.tool)
   const byModel = options.root === undefined && !options.internal
   if (entry && !(entry.internal && byModel)) {
-    if (entry.tool) return { tool: entry.tool }
-    if (entry.remote) return fetched(entry.name, entry.remote, invocation, host)
+    const { tool, remote } = entry
+    // What was accepted since stands for what the batch began with: nobody vouches for that any more. What has begun ends as it began.
+    const begun = invocation.landed !== null || invocation.interrupted !== null
+    const now = tool ? ((begun ? undefined : remote?.accepted()) ?? tool) : undefined
+    if (now && !(now instanceof Promise)) return { tool: now }
+    if (remote)
+      return fetched(entry.name, remote, invocation, host, tool ? async () => (await remote.accepted()) ?? tool : () => remote.load())
   }
   const name = options.name ?? request.tool
   const close = closeNames(name, tools.offered)
@@ -35,10 +40,16 @@ export function resolveTool(invocation: Invocation, host: CallHost): Resolved | 
 /** How soon a source is asked again on behalf of a call that must not end for its absence. */
 const againMs = 5_000
 
-async function fetched(name: string, remote: RemoteEntry, invocation: Invocation, host: CallHost): Promise<Resolved> {
+async function fetched(
+  name: string,
+  remote: RemoteEntry,
+  invocation: Invocation,
+  host: CallHost,
+  load: () => Promise<Tool>,
+): Promise<Resolved> {
   const { interrupted, landed } = invocation
   for (;;) {
-    const got = await untilStopped(invocation, remote.load())
+    const got = await untilStopped(invocation, load())
     if ('given' in got) return { tool: got.given }
     const { stopped } = invocation
     if (stopped) return notStarted(stopped, interrupted !== null)

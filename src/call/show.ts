@@ -5,12 +5,13 @@
 // read_output, which would lead around the hook to what it took out.
 
 import type { Outcome } from '../kernel/outcome.ts'
+import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
 import type { Redactor } from '../secret/redact.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { decode, encode, isAttachment } from '../kernel/value.ts'
 import type { Logger } from '../tool/context.ts'
-import { fit, type OutputBudget } from './fit.ts'
+import { defaultBudget, fit, type OutputBudget } from './fit.ts'
 import type { Hook, HookFacts } from './hook.ts'
 import { merged, type ModelPart } from './project.ts'
 import { withoutSecrets } from './redact-outcome.ts'
@@ -46,27 +47,23 @@ const unbounded: OutputBudget = { bytes: Number.MAX_SAFE_INTEGER, lines: Number.
 export function showing(host: ShowHost): Show {
   const { budget } = host
   const hooks = host.hooks.filter((hook) => hook.project).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const fitted = ({ outcome, text }: ToShow, call: string, byModel: boolean): Parts =>
-    fit(outcome, budget, call === '' ? null : call, text, byModel).parts
-  // Before it is cut: half a secret is not known again.
-  const redacted = (given: ToShow, call: string, byModel: boolean): Parts => fitted(shownOf(given, host.redact), call, byModel)
-  // Asked each time: a token that a call was given is a secret from then on.
-  const byDefault = (given: ToShow, call: string, byModel: boolean): Parts => (host.redact.active ? redacted : fitted)(given, call, byModel)
-  const shown: Show =
-    hooks.length === 0
-      ? byDefault
-      : (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
-  return (given, call, byModel, facts) => {
-    const parts = shown(given, call, byModel, facts)
-    const { note } = given.outcome
-    if (note === undefined) return parts
-    return isThenable(parts) ? parts.then((all) => noted(note, all, host.redact)) : noted(note, parts, host.redact)
+  const fitted = ({ outcome, text }: ToShow, call: string, byModel: boolean, most: OutputBudget): Parts =>
+    fit(outcome, most, call === '' ? null : call, text, byModel).parts
+  const byDefault = (given: ToShow, call: string, byModel: boolean): Parts => {
+    // Before it is cut: half a secret is not known again. Asked each time: a token that a call was given is a secret from then on.
+    const shown = host.redact.active ? shownOf(given, host.redact) : given
+    const note = noteOf(shown.outcome, budget)
+    if (note === null) return fitted(shown, call, byModel, budget)
+    return merged([note, ...fitted(shown, call, byModel, without(budget, bytesIn(note.text)))])
   }
+  if (hooks.length === 0) return byDefault
+  return (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
 
   async function hooked(given: ToShow, call: string, byModel: boolean, about: HookFacts): Promise<Parts> {
     const { outcome } = given
     const { outcome: shown } = host.redact.active ? shownOf(given, host.redact) : given
-    const whole = fit(shown, unbounded, null).parts
+    const note = noteOf(shown, unbounded)
+    const whole = note ? merged([note, ...fit(shown, unbounded, null).parts]) : fit(shown, unbounded, null).parts
     let parts = whole
     // By name, each on what the one before it made. One that fails changes nothing: what the others took out stays out.
     for (const hook of hooks) parts = (await changed(hook, { about, call, outcome, parts }, host)) ?? parts
@@ -74,9 +71,18 @@ export function showing(host: ShowHost): Show {
   }
 }
 
-/** What people did with the call comes first: what follows is not what the model asked for. */
-const noted = (note: string, parts: Parts, redact: Redactor): Parts =>
-  merged([{ type: 'text', text: `[${redact.active ? redact.text(note) : note}]\n` }, ...parts])
+/** What people did with the call comes first: what follows is not what the model asked for. It has a quarter of the room. */
+function noteOf({ note }: Outcome, { bytes }: OutputBudget): Extract<ModelPart, { type: 'text' }> | null {
+  if (note === undefined) return null
+  const most = Math.floor((bytes ?? defaultBudget.bytes) / 4) - 8
+  return { type: 'text', text: `[${fits(note, most) ? note : `${startOf(note, most)}…`}]\n` }
+}
+
+const without = ({ bytes, tokens, ...rest }: OutputBudget, taken: number): OutputBudget => ({
+  ...rest,
+  ...(bytes === undefined ? {} : { bytes: bytes - taken }),
+  ...(tokens === undefined ? {} : { tokens: Math.max(1, tokens - Math.ceil(taken / 4)) }),
+})
 
 function shownOf(given: ToShow, redact: Redactor): ToShow {
   const outcome = withoutSecrets(given.outcome, given.text, redact)

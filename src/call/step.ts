@@ -7,6 +7,7 @@ import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
 import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { StepOptions } from '../tool/context.ts'
+import { type Connections, untold } from './connections.ts'
 import type { CallHost } from './host.ts'
 
 /** The attempt that a step is in. */
@@ -19,6 +20,8 @@ export interface Around {
   readonly unwanted: boolean
   /** Hears of that. What it gives back stops listening. */
   onUnwanted(listener: () => void): () => void
+  /** What it was told in confidence: errors must not tell it on. */
+  readonly told: Connections | null
 }
 
 /** Runs the function of a step: its tries, its timeout; every end is a value to record. */
@@ -33,9 +36,9 @@ export async function runStep(run: () => unknown, id: string, options: StepOptio
     try {
       const value = encode(await timed(run, id, options, host))
       // It ran: trying again would repeat the effect and give the same.
-      return fits(value, host.sizes.step) ? { done: value } : { failed: failed(tooLarge(id, 'value', value, host), host) }
+      return fits(value, host.sizes.step) ? { done: value } : { failed: failed(tooLarge(id, 'value', value, host), around) }
     } catch (error) {
-      if (attempt >= attempts) return { failed: failed(error, host) }
+      if (attempt >= attempts) return { failed: failed(error, around) }
       await pause(delay, around)
       // Nobody wants it any more: another try would be an effect that nobody records.
       const { stopped } = invocation
@@ -79,8 +82,8 @@ export function tooLarge(id: string, what: 'input' | 'value', text: string, host
 }
 
 /** The recorded form of a step's error. One that is too long itself keeps its code and the beginning of its message. */
-function failed(error: unknown, { sizes }: CallHost): string {
-  const fault = describe(error)
+function failed(error: unknown, { host: { sizes }, told }: Around): string {
+  const fault = untold(describe(error), told)
   const text = encode(fault)
   if (fits(text, sizes.step)) return text
   const { code, message } = 'failure' in fault ? fault.failure : fault

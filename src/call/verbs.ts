@@ -19,6 +19,7 @@ import { waitTerms } from './wait-terms.ts'
 import { LaterHandle, parksOn } from './later.ts'
 import { askQuestion } from './question.ts'
 import { connectionOf } from './connection.ts'
+import { untold } from './connections.ts'
 import { scope } from './scope.ts'
 import { runStep, stepError, tooLarge } from './step.ts'
 
@@ -132,7 +133,11 @@ export function verbsOf(context: Around): Verbs {
   }
 
   const nested = async (calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]> => {
-    const outcomes = await host.nested(invocation, calls, { name: `run:${++counts.run}`, pace, signal: context.signal })
+    const outcomes = await host.nested(invocation, untold(calls, context.told), {
+      name: `run:${++counts.run}`,
+      pace,
+      signal: context.signal,
+    })
     const abort = outcomes.map(abortsTurn).find((each) => each !== null)
     if (abort) pace?.abort(abort)
     return outcomes

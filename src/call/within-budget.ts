@@ -58,7 +58,9 @@ async function chargedTo(invocation: Invocation, host: CallHost, ms: number, end
     const answer = settle ? { outcome: answerHash(settle) } : {}
     const fact: UsageFact = { kind: 'settled', ...aboutOf(invocation), ms, cost, ...answer }
     // A body that parks has run until then; what lands its answer is another execution.
-    await invocation.tally(tallyOf(settle ? 'budget:settled' : 'budget:parked', invocation, host, budgets, () => [fact, null]))
+    await invocation.tally(
+      tallyOf(settle ? 'budget:settled' : `budget:parked:${invocation.attempt}`, invocation, host, budgets, () => [fact, null]),
+    )
   } catch (error) {
     const { stopped } = invocation
     if (stopped && 'over' in stopped) throw stopped.over

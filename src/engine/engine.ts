@@ -78,8 +78,8 @@ export interface AsksOfCall {
   found(name: string): AskedWait | null
   /** Nobody's answer is wanted any more: what would have run has changed. False if one came first; then it is found. */
   callOff(name: string, why: string): Promise<boolean>
-  /** A person changed the arguments. On record with what is written next. */
-  amend(args: string, terms: Pick<CallTerms, 'edited' | 'prepared'>): void
+  /** A person changed the arguments, or there is more to know of it. On record with what is written next. */
+  amend(args: string | null, terms: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void
   /** A fact for the feed, on record with what is written next. */
   tell<T extends EventType>(type: T, body: EventBodies[T]): void
   /** How long people have been deciding about it (TIME-2). */

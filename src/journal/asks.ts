@@ -108,8 +108,19 @@ export function answeredOf(resolution: Resolution, asks: AskTerms): Answered {
   return { status: 'timed_out', answer: asks.default === undefined ? null : (JSON.parse(asks.default) as Json), by: null }
 }
 
+/** What a question comes to when the clock was first. */
+export const isUnanswered = (resolution: Resolution): boolean =>
+  'value' in resolution && (resolution.value as Partial<Answered> | null)?.status === 'timed_out'
+
 /** A word with which the call goes on; answers to questions and results of clients are results. */
 export const isWord = (kind: AskKind): boolean => kind === 'approval' || kind === 'finding' || kind === 'connection'
+
+/** When it was over; what is open is not over yet. What was called off says so itself. */
+function answeredAt(wait: Pick<WaitRecord, 'createdAt' | 'deadline'>, resolution: Resolution | null, now: number): number {
+  if (resolution === null) return now
+  if ('cancelled' in resolution) return resolution.at ?? wait.createdAt
+  return decidedOf(resolution)?.at ?? wait.deadline
+}
 
 /** How long people have been deciding, with what is asked at this moment: a total deadline does not count it (TIME-2). */
 export function decidingMs(
@@ -122,7 +133,7 @@ export function decidingMs(
 ): number {
   const spans = waits
     .filter(({ asks }) => asks.kind !== 'client')
-    .map(({ wait, resolution }) => [wait.createdAt, resolution === null ? now : (decidedOf(resolution)?.at ?? wait.deadline)] as const)
+    .map(({ wait, resolution }) => [wait.createdAt, answeredAt(wait, resolution, now)] as const)
     .toSorted(([a], [b]) => a - b)
   let ms = 0
   let until = 0

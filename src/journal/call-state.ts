@@ -134,6 +134,8 @@ export interface CallTerms {
   readonly onCrash: 'rerun' | 'stop'
   /** Which approval's changes are in the arguments: the number of the last one. */
   readonly edited?: number
+  /** What its attempts cost before it came to wait. */
+  readonly cost?: number
   /** Its prepare has had its say. One that came later has none in this call. */
   readonly prepared?: true
   /** Where the time went before what runs now; times.ts. */
@@ -164,7 +166,8 @@ export interface StepRecord {
 export type Resolution =
   | { readonly value: unknown }
   | { readonly failure: { readonly code: string; readonly message: string } }
-  | { readonly cancelled: string }
+  /** `at`: when, where it was called off by its own call. */
+  | { readonly cancelled: string; readonly at?: number }
   /** `failsTurn`: the wait was opened so that silence ends more than its call. */
   | { readonly timeout: true; readonly failsTurn?: true }
 

@@ -15,6 +15,8 @@ export interface ClientCall {
   readonly call: string
   readonly callId: string
   readonly batch: string
+  /** Tells calls of one id in one batch apart. */
+  readonly occurrence: number
   readonly name: string
   /** Checked by the tool's schema. */
   readonly input: Json
@@ -23,9 +25,17 @@ export interface ClientCall {
   readonly until: number
 }
 
+/** Which call is meant, where several go by one id. */
+export interface ClientCallAt {
+  readonly batch?: string
+  /** Of calls with one id in one batch, the first is 0. */
+  readonly occurrence?: number
+  readonly waitId?: string
+}
+
 export interface Clients {
   list(of: Scope): Promise<ClientCall[]>
-  answer(of: Scope, callId: string, answer: Answer, at?: { readonly batch?: string }): Promise<ResolveAnswer>
+  answer(of: Scope, callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
 }
 
 interface Scope {
@@ -47,13 +57,20 @@ export function openClients(host: { store: Store; engine: () => Pick<Engine, 'an
     async list(of) {
       return (await handed(store, of)).map(({ call }) => call)
     },
-    async answer(of, callId, answer, { batch } = {}) {
+    async answer(of, callId, answer, { batch, occurrence, waitId } = {}) {
       const checked = checkedAnswer(answer, mostBytes)
       if ('problems' in checked) return { answer: 'invalid', problems: checked.problems }
-      const meant = (await handed(store, of)).filter(({ call }) => call.callId === callId && (batch === undefined || call.batch === batch))
-      if (meant.length > 1)
+      const meant = (await handed(store, of)).filter(
+        ({ call }) =>
+          call.callId === callId &&
+          (batch ?? call.batch) === call.batch &&
+          (occurrence ?? call.occurrence) === call.occurrence &&
+          (waitId ?? call.waitId) === call.waitId,
+      )
+      if (new Set(meant.map(({ call }) => call.batch)).size > 1)
         throw new PawlError('call_invalid', `Several calls with the id '${callId}' were handed out in this session: name the batch too.`)
-      const [one] = meant
+      // Of equal ids in one batch the first that has no result is meant, as the model's order has it.
+      const [one] = meant.toSorted((a, b) => a.call.occurrence - b.call.occurrence)
       return one ? engine().answerClient(one.wait, one.record, checked) : { answer: 'unknown_or_revoked' }
     },
   }
@@ -71,6 +88,7 @@ async function handed(store: Store, of: Scope): Promise<Handed[]> {
       const call = {
         call: item.call,
         callId: item.callId,
+        occurrence: record.position.occurrence,
         batch,
         name: item.tool,
         input: decode(item.args),

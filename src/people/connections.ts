@@ -88,6 +88,8 @@ export function openConnections(host: ConnectionsHost): Connections {
       const { tenant, principal, provider } = checked(of)
       if (typeof token !== 'string' || token === '') throw new PawlError('config_invalid', 'The token of a connection must be a text.')
       if (!isPerson(by)) throw new PawlError('config_invalid', 'by must name who connects: a text without blanks around it.')
+      if (expiresAt !== undefined && !Number.isFinite(expiresAt))
+        throw new PawlError('config_invalid', 'expiresAt must be an instant: milliseconds since 1970.')
       redact.learn(token)
       const setAt = clock.now()
       const value: ConnectionKept = { provider, tenant, principal, token, mark: ids.next(), expiresAt: expiresAt ?? null, setAt, by }

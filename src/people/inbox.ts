@@ -120,7 +120,8 @@ function shown({ tenant, session, key }: Kept, item: AskItem, redact: Redactor):
 }
 
 /** The words; ids and instants stay as they are. */
-const redacted = ({ args, preview, reason, approvals }: InboxItem, redact: Redactor): Partial<InboxItem> => ({
+const redacted = ({ args, preview, reason, approvals, question }: InboxItem, redact: Redactor): Partial<InboxItem> => ({
+  ...(question === undefined ? {} : { question: redact.deep(question) }),
   args: redact.deep(args),
   preview: redact.deep(preview),
   reason: redact.text(reason),

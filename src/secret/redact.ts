@@ -94,6 +94,9 @@ export interface RedactedStream {
 export class Redactor {
   /** Whether the host named any, or may. Where it did not, what is shown need not be looked at. */
   readonly #named: boolean
+  readonly #shortest: number
+  /** Grows with what it knows: a stream that was begun before looks for less. */
+  generation = 0
   /** Values that this process came to know as secret: tokens, secret answers. The oldest is forgotten first. */
   readonly #learned = new Set<string>()
   #learnedAnew = false
@@ -103,7 +106,9 @@ export class Redactor {
   #known: readonly string[] = []
   #matcher: Matcher | null = null
 
-  constructor(secrets: Secrets, byShape: (text: string) => string = (text) => text) {
+  /** `shortest`: what is shorter is left alone, as it would take words out of ordinary text. */
+  constructor(secrets: Secrets, byShape: (text: string) => string = (text) => text, shortest = shortestSecret) {
+    this.#shortest = shortest
     this.#named = typeof secrets === 'function' || secrets.length > 0
     this.#byShape = byShape
     this.#secrets = typeof secrets === 'function' ? secrets : () => secrets
@@ -120,6 +125,7 @@ export class Redactor {
     this.#learned.add(secret)
     if (this.#learned.size > mostLearned) this.#learned.delete(this.#learned.values().next().value as string)
     this.#learnedAnew = true
+    this.generation++
   }
 
   text(text: string): string {
@@ -156,7 +162,7 @@ export class Redactor {
     if (!isOld || this.#learnedAnew) {
       this.#known = [...now]
       this.#learnedAnew = false
-      const spellings = new Set([...this.#known, ...this.#learned].flatMap((secret) => spellingsOf(secret)))
+      const spellings = new Set([...this.#known, ...this.#learned].flatMap((secret) => spellingsOf(secret, this.#shortest)))
       this.#matcher = spellings.size === 0 ? null : new Matcher(spellings)
     }
     return this.#matcher
@@ -246,12 +252,12 @@ class Stream implements RedactedStream {
 }
 
 /** How a secret may be written; none if it is too short. */
-function spellingsOf(secret: string): string[] {
-  if (secret.length < shortestSecret) return []
+function spellingsOf(secret: string, shortest: number): string[] {
+  if (secret.length < shortest) return []
   const bytes = Buffer.from(secret)
   const hex = bytes.toString('hex')
   const all = [secret, hex, hex.toUpperCase(), ...base64sOf(bytes), ...urlsOf(secret), ...escapesOf(secret)]
-  return all.filter((each) => each.length >= shortestSecret)
+  return all.filter((each) => each.length >= shortest)
 }
 
 /** Encoded with others, it begins at one of three places in a group: the characters that are its own alone are looked for. */

@@ -6,7 +6,7 @@ import { type Ids, isName, longestName } from '../kernel/id.ts'
 import { recorded } from '../kernel/value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
 import type { ResolveAnswer } from '../engine/engine.ts'
-import type { ClientCall } from '../people/clients.ts'
+import type { ClientCall, ClientCallAt } from '../people/clients.ts'
 import type { People } from '../people/people.ts'
 import type { Answer } from '../wait/resolution.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
@@ -62,7 +62,7 @@ export interface Session {
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
   /** The result of a tool that the caller runs. Only what was handed out in this session can be answered, once. */
-  answer(callId: string, answer: Answer, at?: { readonly batch?: string }): Promise<ResolveAnswer>
+  answer(callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
   /** What was handed to the caller and has no result yet. */
   handedOut(): Promise<ClientCall[]>
   /** A new message of the user: what waits for people, or for the caller, is called off; tells how many calls. What runs goes on. */

@@ -2,6 +2,7 @@
 // again joins them.
 
 import type { Asked } from '../engine/engine.ts'
+import { type AskItem, itemName } from '../journal/asks.ts'
 import { waitTermsOf } from '../journal/call-state.ts'
 import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
@@ -77,6 +78,7 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
   if (!wait || wait.resolution !== null) return { status: 'running', ...about, parts: placeholder('running') }
   const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
-  const input = waitsFor === 'client' && record ? { input: decode(record.args ?? record.input) } : {}
+  const kept = waitsFor === 'client' && record ? await store.kept(itemName('client', record.position, wait.id)) : undefined
+  const input = kept ? { input: decode((JSON.parse(kept.value) as AskItem).args) } : {}
   return { status: 'waiting', for: waitsFor, waitId: wait.id, until: wait.deadline, ...about, parts: placeholder(waitsFor), ...input }
 }

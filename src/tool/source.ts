@@ -161,7 +161,7 @@ export class Source {
       )
       return loading
     }
-    const accepted = (): Soon<unknown> => {
+    const accepted = (): Soon<Tool | undefined> => {
       // One that has the name under another id now is another tool, and still tells what became of this one.
       const now = this.#current.get(id) ?? this.entries.find((entry) => entry.name === name)
       if (this.away || this.#closed || !now?.remote) return undefined

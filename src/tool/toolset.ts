@@ -46,7 +46,7 @@ export interface RemoteEntry {
    * For who has a contract, perhaps from before a change: at once, if the one that the source gives now is the accepted one, or if the
    * source is away or does not have the tool any more. Else a promise, which rejects as load() does.
    */
-  accepted(): Soon<unknown>
+  accepted(): Soon<Tool | undefined>
 }
 
 export interface Toolset {

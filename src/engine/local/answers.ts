@@ -53,7 +53,8 @@ export class Answers {
     if (clock.now() < wait.deadline) {
       // Of a call that is not parked yet nobody knows whether the value is its outcome or only something its body waits for: it is kept, and
       // checked when it lands, if it does.
-      if ('value' in resolution && call.state === 'parked' && call.wait === wait.id) {
+      const isResult = (call.state === 'parked' && call.wait === wait.id) || waitTermsOf(wait).asks?.kind === 'client'
+      if ('value' in resolution && isResult) {
         const problems = await judge(call, resolution.value, waitTermsOf(wait).checked === true)
         if (problems.length > 0) return { answer: 'invalid', problems }
       }
@@ -69,7 +70,7 @@ export class Answers {
 
   /** What was asked is no longer what would run. */
   async callOff(wait: WaitRecord, call: CallRecord, why: string): Promise<boolean> {
-    return this.#write(wait, { cancelled: why }, call)
+    return this.#write(wait, { cancelled: why, at: this.#host.clock.now() }, call)
   }
 
   /** Of a parked call, which nobody holds: the cancel is on record with the answer, and competes with every other one. */

@@ -45,10 +45,10 @@ export class CallAsks implements AsksOfCall {
     return written
   }
 
-  amend(args: string, how: Pick<CallTerms, 'edited' | 'prepared'>): void {
+  amend(args: string | null, how: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void {
     const { progress } = this.#held
     const terms = JSON.stringify({ ...(JSON.parse(progress.terms ?? '{}') as CallTerms), ...how })
-    this.#held.progress = { ...progress, args, terms }
+    this.#held.progress = { ...progress, ...(args === null ? {} : { args }), terms }
   }
 
   tell<T extends EventType>(type: T, body: EventBodies[T]): void {

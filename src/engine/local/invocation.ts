@@ -18,6 +18,7 @@ import {
 import type { AttachmentRecord } from '../../store/store.ts'
 import { secretOf } from '../../secret/host-keys.ts'
 import { derived } from '../../wait/key.ts'
+import { encodeResolution } from '../../wait/resolution.ts'
 import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
 import { CallAsks } from './asks.ts'
@@ -230,7 +231,9 @@ export class LocalInvocation implements Invocation {
 
   async answer(wait: Wait, signal: AbortSignal): Promise<Resolution> {
     await this.#waits.announce(wait)
-    return this.#idly.asked(() => this.#host.waiters.answer(wait.id, signal))
+    const resolution = await this.#idly.asked(() => this.#host.waiters.answer(wait.id, signal))
+    this.#known.answered(wait.name, encodeResolution(resolution))
+    return resolution
   }
 
   async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {

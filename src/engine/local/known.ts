@@ -39,6 +39,11 @@ export class Known {
     this.#waits.set(wait.name, wait)
   }
 
+  answered(name: string, resolution: string): void {
+    const wait = this.#waits?.get(name)
+    if (wait) this.keepWait({ ...wait, resolution })
+  }
+
   get waits(): readonly WaitRecord[] {
     return [...(this.#waits?.values() ?? [])]
   }

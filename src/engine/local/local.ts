@@ -224,7 +224,7 @@ export class LocalEngine implements Engine {
     try {
       invocation.settle(status, text, (how) => {
         const { request, attempt, held } = invocation
-        if (how === 'written' && status === 'cancelled') takeDown(invocation, this.#host, this.#cancels)
+        if (how === 'written' && (status === 'cancelled' || status === 'unknown')) takeDown(invocation, this.#host, this.#cancels)
         if (how === 'written') this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
         else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
