@@ -89,14 +89,14 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
       { name: 'answers', before: () => undefined, after: () => undefined },
       { name: 'again', before: ({ input }: { input: unknown }) => ({ replace: input }) },
     ]
-    const first = await ground.doomed([refunding(ground.ledger)], { hooks: hooks as never })
+    const first = await ground.doomed([refunding(ground.ledger)], { hooks })
     const asked = [ask(1, 'a'), ask(2, 'b')]
     const run = session(first.runtime).run(asked, { batch: 'm' })
     const items = await waiting(first.runtime, 2)
     for (const { id } of items) await first.runtime.decide(id, { deny: true, reason: 'no', ...bea })
     expect((await run).map(codeOf)).toEqual(['denied_by_person', 'denied_by_person'])
     first.die()
-    const next = await ground.open([refunding(ground.ledger)], { hooks: hooks as never, policy: { rules: [{ then: 'allow' }] } })
+    const next = await ground.open([refunding(ground.ledger)], { hooks, policy: { rules: [{ then: 'allow' }] } })
     for (let again = 0; again < 3; again++)
       expect((await session(next).run(asked, { batch: 'm' })).map(codeOf)).toEqual(['denied_by_person', 'denied_by_person'])
     expect(ground.ledger.cents).toEqual([])
@@ -123,7 +123,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
   test('POL-2 (anvia PR #178): what is approved is what runs: after hooks, which are not asked again for other ones', async () => {
     let turn = 0
     const hooks = [{ name: 'cap', before: ({ input }: { input: unknown }) => ({ replace: { ...(input as object), cents: 10 + turn++ } }) }]
-    const runtime = await ground.open([refunding(ground.ledger)], { hooks: hooks as never })
+    const runtime = await ground.open([refunding(ground.ledger)], { hooks })
     const run = session(runtime).run([ask(1_000_000)])
     const { id, args } = await only(runtime)
     expect(args).toEqual({ order: 'A1', cents: 10 })
@@ -158,7 +158,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
       'an approval function': () => refunding(ground.ledger, { hints: {}, approval: (() => 'always') as never }),
       'a tool of MCP without hints': () => fromMcp(toMcp([always()])[0] as never, body()),
       'a tool of MCP that says it only reads': () =>
-        fromMcp({ ...shape, annotations: { readOnlyHint: true, openWorldHint: false } } as never, body()),
+        fromMcp({ ...shape, annotations: { readOnlyHint: true, openWorldHint: false } }, body()),
       'a definition of OpenAI, with terms': () =>
         fromOpenAI(toOpenAI([always()], { api: 'chat' })[0] as never, body(), { approval: 'always' }),
       'a definition of Anthropic, with terms': () => fromAnthropic(toAnthropic([always()])[0] as never, body(), { approval: 'always' }),
@@ -190,7 +190,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
       const places = (items: { session: string; under: readonly string[] }[]) =>
         items.filter((item) => item.session === 'own').map(({ under }) => under.length)
       await vi.waitUntil(async () => places(await other.inbox()).length === 2, { interval: 1 })
-      expect(places(await other.inbox()).toSorted()).toEqual([0, 1])
+      expect(places(await other.inbox()).toSorted((a, b) => a - b)).toEqual([0, 1])
       expect(ground.ledger.refunds).toEqual([])
     })
 

@@ -41,7 +41,7 @@ onGround('pain 6: several pending calls at once', (ground) => {
       each.answer === 'accepted' && each.status === 'approved' ? [order === 0 ? 2 : 1] : [],
     )
     expect(outcomes.map(codeOf)).toEqual([1, 2].map((cents) => (approved.includes(cents) ? 'success' : 'denied_by_person')))
-    expect(ground.ledger.cents).toEqual(approved.toSorted())
+    expect(ground.ledger.cents).toEqual(approved.toSorted((a, b) => a - b))
   })
 
   test('POL-3, POL-4 (langgraph#6533, mastra PR #19435): every word goes to the call it was said about, over a restart in the middle', async () => {

@@ -67,7 +67,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
 
   test('CALL-7, POL-2: with an upgrade the person is asked about what it has become', async () => {
     const upgrade = ({ args }: { args: unknown }) => ({ ...(args as object), cents: (args as { cents: number }).cents * 100 })
-    const { next, item, run } = await deployed([refunding(ground.ledger, { version: '2', upgrade: upgrade as never })])
+    const { next, item, run } = await deployed([refunding(ground.ledger, { version: '2', upgrade })])
     await next.decide(item.id, { approve: true, ...bea })
     const again = await askedAgain(next, item)
     expect(again.args).toEqual({ order: 'A1', cents: 500 })

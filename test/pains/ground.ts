@@ -137,7 +137,7 @@ export async function eventsOf(of: Session, settled = 1): Promise<EventRecord[]>
   const events: EventRecord[] = []
   for await (const event of of.events()) {
     if (!('position' in event)) continue
-    events.push(event as EventRecord)
+    events.push(event)
     if (event.type === 'call.settled' && --settled === 0) break
   }
   return events

@@ -79,7 +79,10 @@ onEachStore('run until', (bench) => {
     ]
     const run = session.run(calls, { until: '1s' })
     await clock.advance(1500)
-    expect(await run).toEqual([waiting, { status: 'running', callId: 's', name: 'slow' }])
+    expect(await run).toEqual([
+      waiting,
+      { status: 'running', callId: 's', name: 'slow', parts: [{ type: 'text', text: expect.stringMatching(/^\[Tool call running\]\n/) }] },
+    ])
     const soon = session.run([{ id: 'q', name: 'quick' }], { until: 60_000 })
     await clock.advance(100)
     expect(await soon).toMatchObject([{ status: 'success', value: 1 }])

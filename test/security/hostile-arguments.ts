@@ -37,6 +37,8 @@ const dodges: Record<string, unknown> = {
   'the largest number': { cents: 1.7976931348623157e308 },
   'less than nothing': { cents: -99_999 },
 }
+/** The same for a rule that only allows: all but those that are less than its bound. */
+const { 'less than nothing': _, ...beyond } = dodges
 const dodgesAsText: Record<string, string> = {
   'minus zero': '{"cents":-0}',
   'minus zero with an exponent': '{"cents":-0e0}',
@@ -47,6 +49,7 @@ const dodgesAsText: Record<string, string> = {
   'a prototype of the prototype': '{"__proto__":{"__proto__":{"cents":1}}}',
   'a name with a NUL': '{"cents\\u0000":1}',
 }
+const { 'minus zero': __, 'minus zero with an exponent': ___, ...unseen } = dodgesAsText
 const notNumbers: Record<string, string> = {
   'more than a number can be': '{"cents":1e309}',
   'less than a number can be': '{"cents":-1e309}',
@@ -119,6 +122,10 @@ export const badArguments: readonly Script[] = [
   ...each({ ...dodges, ...dodgesAsText }, (what, input) =>
     one(`an amount that a rule cannot see: ${what}`, 'a rule that allows it', { name: 'pay', input }, 'denied_by_policy'),
   ),
+  ...each({ ...beyond, ...unseen }, (what, input) =>
+    one(`an amount that no rule allows: ${what}`, 'the approval of a person', { name: 'spend', input }, 'waiting'),
+  ),
+  one('a field that every object has', 'the approval of a person', { name: 'odd', input: {} }, 'waiting'),
   ...each(countries, (what, input) =>
     one(`a country that a rule cannot see: ${what}`, 'a rule that allows it', { name: 'ship', input }, 'denied_by_policy'),
   ),

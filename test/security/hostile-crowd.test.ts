@@ -140,7 +140,9 @@ onEachStore('a hostile model in crowds', (bench) => {
         ...ends.flatMap((end) => (end.status === 'waiting' ? [end.waitId, end.callId] : [])),
         ...rows.flatMap(({ uid, batch }) => [uid, batch]),
         ...[item?.id, item?.fingerprint, item?.call].map(String),
-        ...['pawl:approval:1', 'pawl:client', 'later'],
+        'pawl:approval:1',
+        'pawl:client',
+        'later',
       ]
       for (const [order, key] of known.entries()) {
         const [end] = await session.run([{ id: `g${order}`, name: 'complete', input: { key } }])

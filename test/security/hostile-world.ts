@@ -30,6 +30,9 @@ export const policy = {
     { tool: 'pay', when: { cents: { lte: 2000 } }, then: 'allow' },
     { tool: 'pay', when: { cents: { gt: 2000 } }, then: 'deny' },
     { tool: 'pay', when: { cents: { lte: 0 } }, then: 'deny' },
+    // Nothing else speaks about these two: what the rule cannot see is asked about, as they may destroy something.
+    { tool: 'spend', when: { cents: { lte: 2000 } }, then: 'allow' },
+    { tool: 'odd', when: { valueOf: { exists: true } }, then: 'allow' },
     { tool: 'ship', when: { 'to.country': { in: ['DE', 'FR'] } }, then: 'allow' },
     { tool: 'ship', when: { 'to.country': { notIn: ['DE', 'FR'] } }, then: 'deny' },
     { tool: 'tag', when: { tags: { includes: 'public' } }, then: 'deny' },
@@ -61,17 +64,17 @@ export function makeWorld(): World {
       description: `Does ${name}`,
       input: anything,
       ...more,
-      execute: (input: Json, ctx: ToolContext) => {
+      execute: (input: unknown, ctx: ToolContext) => {
         effects.note(name, input, ctx)
         return { did: name }
       },
-    } as never)
+    })
   const world: World = {
     effects,
     runtime: undefined,
     provider: new Changing([
       noting('remote', { hints: { readOnly: true, destructive: false } }),
-      mail({ execute: (input, ctx) => void effects.note('mail', input, ctx) }),
+      mail({ execute: (input, ctx) => effects.note('mail', input, ctx) }),
     ]),
     others: [noting('payroll')],
     tools: [
@@ -86,6 +89,8 @@ export function makeWorld(): World {
       noting('gate', { approval: 'always' }),
       noting('wipe'),
       noting('pay'),
+      noting('spend', { hints: { destructive: true } }),
+      noting('odd', { hints: { destructive: true } }),
       noting('ship'),
       noting('tag'),
       noting('vault', { internal: true, approval: 'always' }),
@@ -136,13 +141,12 @@ interface Orders {
 async function hijacked(input: unknown, ctx: ToolContext): Promise<Json> {
   const { run, call, later, after } = input as Orders
   if (later !== undefined) return (await ctx.later({ name: later })) as never
-  if (call !== undefined) return (await ctx.call({ name: call } as never, {} as never)).status
+  if (call !== undefined) return (await ctx.call({ name: call }, {})).status
   // What it begins after it has answered is nobody's any more.
-  if (after) void Promise.resolve().then(() => setImmediate(() => ctx.run(after).catch(() => {})))
+  if (after) setImmediate(() => void ctx.run(after).catch(() => {}))
   const outcomes = run ? await ctx.run(run) : []
   return outcomes.map((each) => (each.status === 'failure' ? each.failure.code : each.status))
 }
 
 /** The source changes what its tool is: from here on it is in quarantine. */
-export const poisonedMail = (world: World): Tool =>
-  mail({ ...changed, execute: (input, ctx) => void world.effects.note('mail', input, ctx) })
+export const poisonedMail = (world: World): Tool => mail({ ...changed, execute: (input, ctx) => world.effects.note('mail', input, ctx) })

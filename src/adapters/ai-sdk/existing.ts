@@ -50,7 +50,7 @@ function approvalOf({ needsApproval }: AnyAiTool, parse: Taken['parse']): Pick<T
   const approval = async (input: unknown, { callId }: ApprovalFacts): Promise<'ask' | undefined> =>
     // No opinion is not a yes: the policy and the hints of the tool still have a word.
     (await needs(await parse(input), { toolCallId: callId, messages: [], context: undefined })) === false ? undefined : 'ask'
-  return { approval: approval as never }
+  return { approval: approval }
 }
 
 /** A generator's yields are previews; its last one is the result. */
