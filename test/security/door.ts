@@ -1,7 +1,7 @@
 // What an attacker has in hand, and the host behind it. Attacks are written against this, so that every door runs the same list: the library
 // now; HTTP, CLI, MCP and the console when they are there. `ask`, `inbox`, `decide` and `cancel` go through the door; the rest is the host's.
 
-import type { CallAsk, DecideAnswer, InboxItem, InboxQuery, RememberedRule, RuntimeOptions, Tool } from 'pawl'
+import type { CallAsk, DecideAnswer, Duration, InboxItem, InboxQuery, RememberedRule, RuntimeOptions, Tool } from 'pawl'
 import { tool } from 'pawl'
 import { z } from 'zod'
 import type { Answer } from '../../src/wait/resolution.ts'
@@ -40,7 +40,7 @@ export interface Door {
   resolve(key: string, answer: Answer): Promise<string>
   rules(tenant?: string): Promise<RememberedRule[]>
   revoke(rule: string, by: string, tenant?: string): Promise<boolean>
-  advance(by: string | number): Promise<void>
+  advance(by: Duration): Promise<void>
   /** All that lies in the store, as whoever stole it reads it. */
   stolen(): Promise<string>
   /** The host's secret: the worst that can be stolen. */

@@ -64,7 +64,7 @@ export async function placeOn(kind: Kind, server?: Server): Promise<Place> {
       const client = new pg.Client({ ...(server as Server).connection })
       await client.connect()
       try {
-        return await dumpPostgres(client as never, schema)
+        return await dumpPostgres(client, schema)
       } finally {
         await client.end()
       }
@@ -144,7 +144,7 @@ export function libraryDoor(place: Place): LibraryDoor {
     resolve: async (key, answer) => (await now().resolve(key, answer)).answer,
     rules: (tenant = 'acme') => now().rules.list({ tenant }),
     revoke: (rule, by, tenant = 'acme') => now().rules.revoke(rule, { by, tenant }),
-    advance: (by) => clock.advance(by as never),
+    advance: (by) => clock.advance(by),
     stolen: () => place.stolen(),
   }
 }

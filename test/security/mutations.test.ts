@@ -45,7 +45,7 @@ function places(of: Json, put: (next: Json) => Json): { at: Json; put: (next: Js
   const inner = Array.isArray(of)
     ? of.flatMap((each, n) => places(each, (next) => put(of.with(n, next))))
     : Object.keys(of).flatMap((name) =>
-        places((of as Fields)[name] as Json, (next) => put(fields(Object.entries(of).map(([k, v]) => [k, k === name ? next : v])))),
+        places(of[name] as Json, (next) => put(fields(Object.entries(of).map(([k, v]) => [k, k === name ? next : v])))),
       )
   return [own, ...inner]
 }
@@ -59,7 +59,7 @@ function nearby(at: Json, any: Json): Json[] {
       `${at}\u200b`,
       at.toUpperCase(),
       at.normalize('NFD'),
-      [...at].slice(1).join(''),
+      Array.from(at).slice(1).join(''),
       Number(at) || 0,
       [at],
       null,
@@ -67,7 +67,7 @@ function nearby(at: Json, any: Json): Json[] {
     ]
   if (typeof at === 'boolean') return [!at, String(at), Number(at), null]
   if (at === null) return ['null', 0, '', false, {}, []]
-  if (Array.isArray(at)) return [[...at, null], at.slice(1), at.toReversed(), { ...at } as Json, [at], [...at, ...at]]
+  if (Array.isArray(at)) return [[...at, null], at.slice(1), at.toReversed(), Object.fromEntries(at.entries()), [at], [...at, ...at]]
   const [first] = Object.keys(at)
   const without = Object.fromEntries(Object.entries(at).slice(1))
   const renamed = first === undefined ? {} : { ...without, [`${first} `]: at[first] as Json }

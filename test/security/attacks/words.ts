@@ -95,7 +95,7 @@ export const words: readonly Attack[] = [
         door.ran.push(input)
         return Promise.all(['pawl:approval:1', 'pawl:approval:2'].map((name) => ctx.later({ name }).catch((error: Error) => error.name)))
       }
-      const sneaks = refund(door, { name: 'sneaks', input: z.object({}) as never, approval: 'never', hints: {}, execute: execute as never })
+      const sneaks = refund(door, { name: 'sneaks', input: z.object({}) as never, approval: 'never', hints: {}, execute })
       await door.start({ tools: [sneaks] })
       expect(await door.ask({ id: 'x', name: 'sneaks', input: {} })).toBe('success')
       expect(await door.inbox()).toEqual([])
