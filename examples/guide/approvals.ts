@@ -147,7 +147,7 @@ const book = tool({
   async execute({ people }, ctx) {
     const asked = await ctx.ask({ text: 'Inside or outside?', choices: ['inside', 'outside'], default: 'inside', deadline: '10m' })
     const { answer, by } = await asked.value
-    return `${people} seats ${String(answer)}, chosen by ${by ?? 'nobody'}`
+    return `${people} seats ${answer as string}, chosen by ${by ?? 'nobody'}`
   },
 })
 // #endregion

@@ -82,7 +82,7 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
   })
 
   const deadline = async (make: () => ReturnType<typeof tool>): Promise<unknown> => {
-    const runtime = await world.start([make() as never])
+    const runtime = await world.start([make()])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'slow', deadline: world.clock.now() + 60_000 }])
     let end: unknown = 'still waits'
     void run.then(([outcome]) => (end = outcome))
@@ -92,9 +92,7 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
   const late = { status: 'failure', failure: { class: 'timeout' } }
 
   test('TIME-2, guide: a deadline is an instant and holds while a person is asked to connect', async () => {
-    const end = await deadline(
-      () => tool({ name: 'slow', description: 'd', input: empty, execute: () => connectionRequired('github') }) as never,
-    )
+    const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, execute: () => connectionRequired('github') }))
     expect(end).toMatchObject(late)
   })
   test('TIME-2, guide: a deadline is an instant and holds while a call is parked on a question', async () => {
@@ -105,7 +103,7 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
     expect(end).toMatchObject(late)
   })
   test('TIME-2, SESS-7: a deadline is an instant and holds while a call is handed to the client', async () => {
-    const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, client: true }) as never)
+    const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, client: true }))
     expect(end).toMatchObject(late)
   })
   test('TIME-2: what was called off was not decided for longer: the total deadline runs again', async () => {
@@ -116,7 +114,7 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
       description: 'd',
       input: empty,
       timeout: { total: '2m' },
-      retry: { attempts: 100 } as never,
+      retry: { attempts: 100 },
       hints: { idempotent: true },
       execute() {
         tries++

@@ -55,7 +55,7 @@ describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])
   })
   test('TIME-2, DUR-3: while a person finds out what it did', async () => {
-    const inner = (execute: () => unknown) => tool({ ...shape, onUnknown: 'ask', execute: execute as never })
+    const inner = (execute: () => unknown) => tool({ ...shape, onUnknown: 'ask', execute: execute })
     const { runtime, life } = await world.doomed([shop, inner(hang)])
     void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
     await world.clock.advance(10)

@@ -79,7 +79,7 @@ describe('what a source says of its own approval', () => {
     ['never', 'never' as const],
     ['a function that says no', () => false],
   ])('TOOL-2, POL-1: a source that is not trusted cannot say that nobody need be asked (%s)', async (_, approval) => {
-    const runtime = await world.start([], { providers: [new Changing([mail({ approval } as never)])] })
+    const runtime = await world.start([], { providers: [new Changing([mail({ approval })])] })
     const session = runtime.session('s', ada)
     await session.loadTools()
     const [outcome] = await session.run([{ id: 'x', name: 'mail', input: {} }], { until: 'waiting' })

@@ -14,8 +14,7 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
 
   test('POL-3, DUR-3: what takes two others to run takes more than the word of who asked to run it again', async () => {
     let ran = 0
-    const pay = (execute: () => unknown) =>
-      tool({ name: 'pay', description: 'd', input: empty, onUnknown: 'ask', execute: execute as never })
+    const pay = (execute: () => unknown) => tool({ name: 'pay', description: 'd', input: empty, onUnknown: 'ask', execute: execute })
     const policy = {
       rules: [{ tool: 'pay', then: 'ask' as const, quorum: 2, approvers: ['user:bea', 'user:bob'], separate: true }],
     } as RuntimeOptions['policy'] & object
@@ -48,7 +47,7 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
         return ctx.ask({ text: 'Which?' })
       },
     })
-    const runtime = await world.start([work], { budgets: { session: { cost: 4 } } } as never)
+    const runtime = await world.start([work], { budgets: { session: { cost: 4 } } })
     const session = runtime.session('s', ada)
     const run = session.run([{ id: 'a', name: 'work' }])
     await world.clock.advance('1m')
@@ -103,8 +102,8 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
       async execute(_, ctx) {
         const github = await ctx.connection('github')
         const { answer } = await (await ctx.ask({ text: 'Your password?', secret: true })).value
-        ctx.log.info(`with ${github?.token} and ${String(answer)}`, { answer })
-        throw new Error(`bad ${String(answer)}`, { cause: new Error(`also ${github?.token}`) })
+        ctx.log.info(`with ${github?.token} and ${answer as string}`, { answer })
+        throw new Error(`bad ${answer as string}`, { cause: new Error(`also ${github?.token}`) })
       },
     })
     const door = await world.start([ask], { worker: false })
@@ -157,7 +156,7 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
       }),
       tool({ name: 'issues', description: 'd', input: empty, execute: () => connectionRequired('github') }),
     ]
-    const runtime = await world.start(tools, { budgets: { session: { calls: 100 }, tenant: { calls: 100 } } } as never)
+    const runtime = await world.start(tools, { budgets: { session: { calls: 100 }, tenant: { calls: 100 } } })
     const session = runtime.session('s', { ...ada, tenant: 'acme' })
     const first = session.run([{ id: 'r', name: 'wipe' }])
     const { id } = await world.item(runtime)
@@ -209,7 +208,7 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
       approval: 'always',
       execute: () => 'x'.repeat(5_000),
     })
-    const runtime = await world.start([work], { output: { bytes: 1_024 } } as never)
+    const runtime = await world.start([work], { output: { bytes: 1_024 } })
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'work', input: { k: 'a' } }])
     const { id } = await world.item(runtime)
     await runtime.decide(id, { edit: { k: 'é'.repeat(950) }, reason: 'é'.repeat(1_000), ...bea })

@@ -64,7 +64,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
         input: z.object({ cents: z.number() }),
         approval: 'always',
         onUnknown: 'ask',
-        execute: execute as never,
+        execute: execute,
       })
     const call = { id: 'a', name: 'pay', input: { cents: 100 } }
     const { runtime, life } = await world.doomed([make(hang)])
@@ -189,7 +189,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
         return ctx.attempt < 3 ? connectionRequired('github') : 'done'
       },
     })
-    const runtime = await world.start([slow], { budgets: { session: { time: '25s' } } } as never)
+    const runtime = await world.start([slow], { budgets: { session: { time: '25s' } } })
     const session = runtime.session('s', ada)
     const run = session.run([{ id: 'a', name: 'slow' }])
     for (const token of ['one one one', 'two two two']) {
@@ -220,7 +220,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
         return connectionRequired('github')
       },
     })
-    const runtime = await world.start([issues as never], { limits: { perTenant: 1, perSession: 1, perTool: 1 } } as never)
+    const runtime = await world.start([issues], { limits: { perTenant: 1, perSession: 1, perTool: 1 } })
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'issues' }])
     let end: unknown = 'hangs'
     void run.then(([outcome]) => (end = outcome))

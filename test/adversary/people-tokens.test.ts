@@ -1,6 +1,6 @@
 // POL-5, DUR-12: tokens and secret answers, wherever a body may put them.
 
-import { connectionRequired, fail, tool } from 'pawl'
+import { fail, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, worldOn } from './people-kit.ts'
@@ -22,7 +22,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
   }
   const connected = async (execute: Parameters<typeof tool>[0]['execute'], more: object = {}) => {
     const issues = tool({ name: 'issues', description: 'd', input: empty, ...more, execute } as never)
-    const runtime = await world.start([issues as never])
+    const runtime = await world.start([issues])
     await runtime.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
     return runtime
   }
@@ -110,7 +110,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
   })
 
   test('POL-5: prepare may look at the connection; the token is in no argument and no payload on record', async () => {
-    const runtime = await connected((() => 'done') as never, {
+    const runtime = await connected(() => 'done', {
       input: z.object({ auth: z.string().optional() }),
       async prepare(_: unknown, ctx: { connection(p: string): Promise<{ token: string } | null> }) {
         const github = await ctx.connection('github')
@@ -133,7 +133,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
           const github = await ctx.connection('github')
           return { value: `looked with ${github?.token}` }
         },
-        execute: execute as never,
+        execute: execute,
       })
     const { runtime, life } = await world.doomed([stop(() => new Promise(() => {}))])
     await runtime.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
