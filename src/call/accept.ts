@@ -195,6 +195,15 @@ async function recordedOnes(asking: Asking, args: string): Promise<Accepted | To
   }
 }
 
+/** The tool was defined anew while somebody was asked: what it does not take any more is not run, nor asked about. */
+export async function stillTaken(asking: Asking, { args }: Accepted): Promise<ToSettle | null> {
+  const checked = await validated(asking, args)
+  if (!('settle' in checked)) return null
+  const message =
+    'The tool has changed while this waited for a person, and does not take these arguments any more. It was not run: read its schema and ask again.'
+  return isInvalid(checked) ? { settle: failure({ class: 'unavailable', code: 'tool_changed', message }) } : checked
+}
+
 /** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
 function loopBound(bad: ToSettle, asking: Asking): Soon<ToSettle> {
   if (!isInvalid(bad)) return bad

@@ -11,7 +11,7 @@ import { fingerprintOf } from '../policy/fingerprint.ts'
 import { isEnough } from '../policy/approval.ts'
 import { type Decision, together } from '../policy/decide.ts'
 import { answeredBy } from '../policy/remembered.ts'
-import { acceptAgain } from './accept.ts'
+import { acceptAgain, stillTaken } from './accept.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
 import { notStarted } from './stopped.ts'
@@ -44,14 +44,20 @@ export const nothingHeard = (accepted: Accepted): Heard => ({ accepted, approval
 
 /** Reads what was decided; what is an end is one. */
 export async function heard(asking: Asking, accepted: Accepted): Promise<Heard | ToSettle> {
-  const { invocation } = asking
+  const { invocation, tool } = asking
   const { asks } = invocation
   const approvals: Approval[] = []
   let current = accepted
   let note: string | undefined
+  let changed = false
   for (let number = 1; ; number++) {
     const name = nameOf(number)
     const asked = asks.found(name)
+    if (asked && asked.asks.tool !== tool.fingerprint && !changed) {
+      changed = true
+      const stop = await stillTaken(asking, current)
+      if (stop) return stop
+    }
     const said = { accepted: current, approvals, ...(note === undefined ? {} : { note }) }
     if (!asked) return { ...said, next: number }
     const { resolution } = asked
@@ -128,7 +134,8 @@ export async function askPeople(asking: Asking, said: Heard, decision: Decision)
   if (options.unattended) return unattended(decision.reason)
   const left = options.deadline === undefined ? of.expiresMs : Math.min(of.expiresMs, options.deadline - host.clock.now())
   if (left <= 0) return notStarted('total')
-  const { item, terms } = await itemOf(asking, accepted, { kind: 'approval', reason: decision.reason, of, fingerprint, votes })
+  const about = { kind: 'approval' as const, reason: decision.reason, of, fingerprint, votes }
+  const { item, terms } = await itemOf(asking, accepted, about, {}, { tool: tool.fingerprint })
   return { park: await invocation.wait({ name: nameOf(said.next), deadlineMs: left, terms, item }) }
 }
 

@@ -16,6 +16,8 @@ export interface AskTerms {
   readonly kind: AskKind
   /** Of what would run: the answer is to this and to nothing else. */
   readonly fingerprint?: string
+  /** Of the tool as it was when somebody was asked. */
+  readonly tool?: string
   /** Of a connection. */
   readonly provider?: string
   /** The answer is kept sealed, and the model never reads it. */

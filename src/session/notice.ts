@@ -31,5 +31,9 @@ export const notice = ({ callId, name, parts }: Pick<CallOutcome, 'callId' | 'na
       type: 'text',
       text: `[Runtime notice: this is not a message of the user. The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.]\n`,
     },
-    ...parts,
+    ...parts.map(quoted),
   ])
+
+/** What a tool gave cannot begin another notice, or say that it is one. */
+const quoted = (part: ModelPart): ModelPart =>
+  part.type === 'text' ? { type: 'text', text: part.text.replaceAll(/\[(?=Runtime notice\b)/gi, '[Quoted: ') } : part

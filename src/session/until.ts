@@ -3,7 +3,7 @@
 
 import type { Asked } from '../engine/engine.ts'
 import { type AskItem, itemName } from '../journal/asks.ts'
-import { waitTermsOf } from '../journal/call-state.ts'
+import { type CallRecord, waitTermsOf } from '../journal/call-state.ts'
 import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -65,10 +65,29 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
   for (let count = 0; count < asks.length; count++) {
     const order = (from + count) % asks.length
     if (batch.outcomeOf(order)) continue
-    if ((await store.callAt((asks[order] as Asked).position))?.state !== 'parked' && !batch.outcomeOf(order)) return order
+    const record = await store.callAt((asks[order] as Asked).position)
+    if (record?.state !== 'parked' && !(record && (await askedUnder(store, record))) && !batch.outcomeOf(order)) return order
   }
   return null
 }
+
+/** What people are asked about a call that its body made: it waits for them too. */
+async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<{ id: string; item: AskItem } | null> {
+  if (state !== 'running') return null
+  const { tenant, session } = position
+  for (let after = ''; ;) {
+    const page = await store.keptOf({ of: 'inbox', tenant, session, after, limit: pageOf })
+    for (const { key, value } of page) {
+      const item = JSON.parse(value) as AskItem
+      if (item.under.includes(uid)) return { id: key, item }
+    }
+    const last = page.at(-1)
+    if (!last || page.length < pageOf) return null
+    after = last.key
+  }
+}
+
+const pageOf = 100
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */
 async function openCall({ calls, asks }: Batch, order: number, store: Store): Promise<OpenCall> {
@@ -76,6 +95,11 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   const about = meta === undefined ? { callId, name } : { callId, name, meta }
   const record = await store.callAt((asks[order] as Asked).position)
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
+  const under = record && !wait ? await askedUnder(store, record) : null
+  if (under) {
+    const { id: waitId, item } = under
+    return { status: 'waiting', for: item.kind, waitId, until: item.deadline, ...about, parts: placeholder(item.kind) }
+  }
   if (!wait || wait.resolution !== null) return { status: 'running', ...about, parts: placeholder('running') }
   const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
   const kept = waitsFor === 'client' && record ? await store.kept(itemName('client', record.position, wait.id)) : undefined
