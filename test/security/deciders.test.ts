@@ -176,6 +176,24 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     }
   })
 
+  test('POL-3: the clock races an approval at the deadline: it expired or it ran, never both', async () => {
+    await start()
+    for (let round = 0; round < 20; round++) {
+      bodies.length = 0
+      const { id, expiresAt } = await waiting(`d${round}`)
+      await place.clock.advance(expiresAt - place.clock.now() - 1)
+      const [decided] = await Promise.all([one(round).decide(id, wordOf('approve', 1)), place.clock.advance(1)])
+      const outcome = await ended(`d${round}`)
+      if (decided.answer === 'accepted') expect(outcome).toMatchObject({ status: 'success', attempts: 1 })
+      else {
+        expect(decided).toMatchObject({ answer: 'already_decided', status: 'expired' })
+        expect(outcome).toMatchObject({ status: 'failure', failure: { code: 'approval_expired' } })
+      }
+      expect(bodies).toEqual(decided.answer === 'accepted' ? [ran(4200)] : [])
+      expect(await one(1).inbox()).toEqual([])
+    }
+  })
+
   test('POL-2: decided as soon as it can be seen, before the call has parked: it is heard all the same, once', async () => {
     await start()
     for (let round = 0; round < 20; round++) {
