@@ -84,7 +84,8 @@ async function find({ store, clock, engine }: DecideHost, id: string, { tenant, 
   const { position } = call
   if ((tenant ?? position.tenant) !== position.tenant || (session ?? position.session) !== position.session) return unknown
   if (wait.resolution !== null) return already(wait.resolution)
-  if (call.state === 'settled') return unknown
+  // It ended between the two looks, with an answer or without one.
+  if (call.state === 'settled') return already((await store.wait(wait.id))?.resolution ?? null)
   if (clock.now() >= wait.deadline) {
     // The clock was first, even if its timer has not fired yet.
     await engine().answer(wait, call, timedOut(wait), { events: [] })

@@ -3,6 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createRuntime, type DecideAnswer, type InboxDecision, type InboxItem, type Runtime, type RuntimeOptions } from 'pawl'
+import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../adversary/kit.ts'
 import { seeded } from '../chaos/random.ts'
 import { type Server, startServer } from '../postgres/server.ts'
@@ -174,6 +175,48 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
       else expect(bodies.length).toBeLessThanOrEqual(1)
       expect(await one(0).inbox()).toEqual([])
     }
+  })
+
+  test('POL-3: the clock races an approval at the deadline: it expired or it ran, never both', async () => {
+    await start()
+    for (let round = 0; round < 20; round++) {
+      bodies.length = 0
+      const { id, expiresAt } = await waiting(`d${round}`)
+      await place.clock.advance(expiresAt - place.clock.now() - 1)
+      const [decided] = await Promise.all([one(round).decide(id, wordOf('approve', 1)), place.clock.advance(1)])
+      const outcome = await ended(`d${round}`)
+      if (decided.answer === 'accepted') expect(outcome).toMatchObject({ status: 'success', attempts: 1 })
+      else {
+        expect(decided).toMatchObject({ answer: 'already_decided', status: 'expired' })
+        expect(outcome).toMatchObject({ status: 'failure', failure: { code: 'approval_expired' } })
+      }
+      expect(bodies).toEqual(decided.answer === 'accepted' ? [ran(4200)] : [])
+      expect(await one(1).inbox()).toEqual([])
+    }
+  })
+
+  test('POL-2: who looks while another decides, and the call ends in between, hears what was decided', async () => {
+    await start()
+    const { id } = await waiting('slow')
+    let [look, looked] = [(): void => {}, (): void => {}]
+    const gate = new Promise<void>((resolve) => (look = resolve))
+    const begun = new Promise<void>((resolve) => (looked = resolve))
+    // It has read the wait, which is open, and reads its call when all is over.
+    const call: Store['call'] = async (uid) => {
+      looked()
+      await gate
+      return place.store.call(uid)
+    }
+    const slow = { ...place.store, call }
+    both.push(await createRuntime({ store: slow, clock: place.clock, logger: quiet, keys, worker: false, tools: [refund({ ran: [] })] }))
+    const late = (both[2] as Runtime).decide(id, wordOf('deny', 2))
+    await begun
+    expect(await (both[0] as Runtime).decide(id, wordOf('approve', 1))).toMatchObject({ answer: 'accepted' })
+    const chat = (both[0] as Runtime).session('chat')
+    expect(await inTime(place.clock, chat.run([ask(4200, 'slow')]))).toMatchObject([{ status: 'success' }])
+    look()
+    expect(await late).toMatchObject({ answer: 'already_decided', status: 'approved', by: [{ by: 'user:1' }] })
+    expect(bodies).toEqual([ran(4200)])
   })
 
   test('POL-2: decided as soon as it can be seen, before the call has parked: it is heard all the same, once', async () => {

@@ -68,6 +68,8 @@ export const refund = (door: Pick<Door, 'ran'>, over: Over = {}): Tool =>
     description: 'Refund an order. Money goes back.',
     input: z.object({ order: z.string(), cents: z.number() }),
     hints: { destructive: true },
+    // The clock is moved while a database is at work: its minutes are none.
+    timeout: '10d',
     execute: (input: Refund) => {
       door.ran.push(input)
       return { refunded: input.cents }

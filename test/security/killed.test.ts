@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import { createRuntime } from 'pawl'
 import { afterAll, expect, test } from 'vitest'
 import { quiet } from '../adversary/kit.ts'
-import type { Ended, Orders } from './child-approvals.ts'
+import { type Ended, type Orders, play } from './scene.ts'
 
 const compiled = mkdtempSync(join(tmpdir(), 'pawl-compiled-'))
 afterAll(() => rmSync(compiled, { recursive: true, force: true }))
@@ -106,7 +106,7 @@ test('POL-2 POL-4: killed at every write while it asks, decides and runs, and st
   const points = await everyPoint((at) =>
     onScene(async ({ orders, lines }) => {
       const first = await run(orders('all'), at)
-      const { ended } = first.killed ? await run(orders('all')) : first
+      const ended = first.killed ? await play(orders('all')) : first.ended
       judge(ended as Ended, lines(), `killed at point ${at}`)
       return first.killed
     }),
@@ -118,9 +118,9 @@ test('POL-2 POL-4: a worker is killed while another process decides', { timeout:
   const points = await everyPoint(
     (at) =>
       onScene(async ({ orders, lines }) => {
-        const first = await run(orders('worker'), at, () => run(orders('decider')))
+        const first = await run(orders('worker'), at, () => play(orders('decider')))
         // Whoever comes next asks for the same calls, and decides about what still waits.
-        const ended = first.ended ?? (await run(orders('all'))).ended
+        const ended = first.ended ?? (await play(orders('all')))
         judge(ended as Ended, lines(), `killed at point ${at}`)
         return first.killed
       }),
@@ -134,7 +134,7 @@ test(
   { timeout: 120_000 },
   async () => {
     await onScene(async ({ orders }) => {
-      await run(orders('asker'))
+      await play(orders('asker'))
       const points = await everyPoint((at) => onScene((scene) => decided(scene, at), dirname(orders('asker').db)))
       expect(points).toBeGreaterThan(5)
     })
@@ -152,7 +152,7 @@ async function decided({ orders, lines }: Scene, at: number): Promise<boolean> {
     if (status === 'pending') expect(item ? item.approvals.map((vote) => vote.by) : [by], `point ${at}`).toContain(by)
     else if (status !== undefined && status !== null) expect(item, `point ${at}`).toBeUndefined()
   }
-  const { ended } = await run(orders('all'))
+  const ended = await play(orders('all'))
   judge(ended as Ended, lines(), `killed at point ${at}`)
   return first.killed
 }

@@ -222,6 +222,20 @@ export const moments: readonly Attack[] = [
     },
   },
   {
+    name: 'POL-3: the policy wants more people each time: who is asked again is counted once',
+    async run(door) {
+      expect(await approvedThen(door, asking({ quorum: 2 }))).toBe('waiting')
+      const { id } = await only(door)
+      await door.rest({ tools: [refund(door)] })
+      expect(await door.decide(id, yes('user:cem'))).toMatchObject({ status: 'approved', approvals: 2 })
+      await start(door, asking({ quorum: 3 }))
+      expect(await door.ask(ask(), { principal: 'user:ada' })).toBe('waiting')
+      const again = await only(door)
+      expect(again.quorum).toBe(3)
+      for (const by of ['user:bea', 'user:cem']) expect(await door.decide(again.id, yes(by))).toMatchObject({ why: 'voted_already' })
+    },
+  },
+  {
     name: 'POL-2: denied, and the policy allows it by the time it would have run',
     async run(door) {
       await start(door)
