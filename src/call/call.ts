@@ -1,7 +1,7 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven, Invocation, Stop, ToSettle, Wait } from '../engine/engine.ts'
+import type { Drive, Driven, Invocation, Stop, Wait } from '../engine/engine.ts'
 import { accept } from './accept.ts'
 import { noteOfEdit } from './approve.ts'
 import { maySay, notStarted, stillRunning } from './stopped.ts'
@@ -12,13 +12,13 @@ import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
 import { aboveOf, enterAgain, enterQueue, parkedAhead } from './enter.ts'
 import { isUnanswered } from '../journal/asks.ts'
-import { asksWhenUnknown, foundOut, orAsked, unlessUnknown } from './find-out.ts'
+import { asksWhenUnknown, orAsked, unlessUnknown } from './find-out.ts'
 import { finish } from './finish.ts'
-import { connecting, connectionHeard } from './connection.ts'
+import { connecting } from './connection.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
+import { mayRun, noted } from './may-run.ts'
 import { overAlready } from './over-already.ts'
-import { permit } from './permit.ts'
 import { afterInterruption, poisoned } from './recover.ts'
 import { resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
@@ -50,9 +50,6 @@ function parks(invocation: Invocation, host: CallHost, { cost }: Bill, { terms: 
   if (asks && asks.kind !== 'client') deciding(invocation, host, true)
 }
 
-/** With what people did to the call, for the model. */
-const noted = (given: ToSettle, note: string | undefined): ToSettle => (note === undefined ? given : { settle: { ...given.settle, note } })
-
 async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise<Driven> {
   const { request } = invocation
   let slot: Slot | null = null
@@ -79,15 +76,8 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
       return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(invocation, accepted)))
     const deciding = poison ?? afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
     const decided = deciding instanceof Promise ? await deciding : deciding
-    const connection = invocation.claimed ? connectionHeard(asking) : null
-    const unconnected = connection instanceof Promise ? await connection : connection
-    if (unconnected) return (end = noted(unconnected, noteOfEdit(invocation, accepted)))
-    const finding = decided ? orAsked(asking, accepted, decided) : invocation.claimed ? foundOut(asking, accepted) : null
-    const found = finding instanceof Promise ? await finding : finding
-    if (found && 'park' in found) return (parkedAhead(asking), found)
-    if (found) return (end = noted(found, noteOfEdit(invocation, accepted)))
-    // Policy, and people where it asks them (POL-2): what waits for them leaves the line. What was told to stop asks for nothing.
-    const permitting = invocation.stopped ? { go: accepted } : permit(asking, accepted)
+    // What people have said, the policy, and people where it asks them (POL-2): what waits for them leaves the line.
+    const permitting = mayRun(asking, accepted, decided)
     const permitted = permitting instanceof Promise ? await permitting : permitting
     if ('park' in permitted) return (parkedAhead(asking), permitted)
     if ('settle' in permitted) return (end = permitted)
