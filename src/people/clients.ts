@@ -5,6 +5,7 @@ import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.
 import { PawlError } from '../kernel/errors.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import type { Engine, ResolveAnswer } from '../engine/engine.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import { type Answer, checkedAnswer } from '../wait/resolution.ts'
 import { itemIn } from './inbox.ts'
@@ -49,8 +50,6 @@ interface Handed {
   readonly record: CallRecord
 }
 
-const page = 200
-
 export function openClients(host: { store: Store; engine: () => Pick<Engine, 'answerClient'>; mostBytes: number }): Clients {
   const { store, engine, mostBytes } = host
   return {
@@ -78,27 +77,22 @@ export function openClients(host: { store: Store; engine: () => Pick<Engine, 'an
 
 async function handed(store: Store, of: Scope): Promise<Handed[]> {
   const found: Handed[] = []
-  for (let after = ''; ;) {
-    const items = await store.keptOf({ of: 'client', ...of, after, limit: page })
-    for (const kept of items) {
-      const item = itemIn(kept)
-      const [wait, record] = await Promise.all([store.wait(kept.key), store.call(item.call)])
-      if (!wait || !record || wait.resolution !== null) continue
-      const { batch = record.position.batch } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
-      const call = {
-        call: item.call,
-        callId: item.callId,
-        occurrence: record.position.occurrence,
-        batch,
-        name: item.tool,
-        input: decode(item.args),
-        waitId: kept.key,
-        until: item.deadline,
-      }
-      found.push({ call, wait, record })
+  for await (const kept of everyKept(store, { of: 'client', ...of })) {
+    const item = itemIn(kept)
+    const [wait, record] = await Promise.all([store.wait(kept.key), store.call(item.call)])
+    if (!wait || !record || wait.resolution !== null) continue
+    const { batch = record.position.batch } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
+    const call = {
+      call: item.call,
+      callId: item.callId,
+      occurrence: record.position.occurrence,
+      batch,
+      name: item.tool,
+      input: decode(item.args),
+      waitId: kept.key,
+      until: item.deadline,
     }
-    const last = items.at(-1)
-    if (!last || items.length < page) return found
-    after = last.key
+    found.push({ call, wait, record })
   }
+  return found
 }

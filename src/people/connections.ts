@@ -9,6 +9,7 @@ import { frame, isName, type Ids } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../secret/redact.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { KeptName, Store } from '../store/store.ts'
 import { itemIn } from './inbox.ts'
 import { isPerson } from './word.ts'
@@ -54,8 +55,6 @@ export interface ConnectionsHost {
   readonly ids: Ids
   readonly redact: Redactor
 }
-
-const page = 200
 
 /** By digest: a name may be long, and says who. */
 const nameOf = (tenant: string, principal: string | null, provider: string): KeptName => ({
@@ -109,16 +108,11 @@ export function openConnections(host: ConnectionsHost): Connections {
     },
     async list({ tenant = 'default' } = {}) {
       const found: ConnectionListed[] = []
-      for (let after = ''; ;) {
-        const next = await store.keptOf({ of: 'connection', tenant, session: '', after, limit: page })
-        for (const { value } of next) {
-          const { token: _, mark: __, ...listed } = JSON.parse(value) as ConnectionKept
-          found.push(listed)
-        }
-        const last = next.at(-1)
-        if (!last || next.length < page) return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1))
-        after = last.key
+      for await (const { value } of everyKept(store, { of: 'connection', tenant, session: '' })) {
+        const { token: _, mark: __, ...listed } = JSON.parse(value) as ConnectionKept
+        found.push(listed)
       }
+      return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1))
     },
   }
 }
@@ -140,23 +134,18 @@ async function resume(
   vote: Vote,
 ): Promise<number> {
   let resumed = 0
-  for (let after = ''; ;) {
-    const items = await store.keptOf({ of: 'inbox', tenant, after, limit: page })
-    for (const kept of items) {
-      const item = itemIn(kept)
-      if (item.kind !== 'connection' || item.provider !== provider || (principal !== null && item.principal !== principal)) continue
-      const wait = await store.wait(kept.key)
-      const call = wait && (await store.call(wait.call))
-      if (!wait || !call || wait.resolution !== null) continue
-      const { position, uid } = call
-      const { by, door } = vote
-      const body = { wait: wait.id, asks: item.kind, decision: 'approve' as const, by, door, fingerprint: item.fingerprint }
-      const made = eventOf({ tenant: position.tenant, session: position.session, call: uid }, 'decision.made', vote.at, body)
-      const decided = { decision: 'approve', at: vote.at, votes: [vote] }
-      if (await engine().answer(wait, call, { value: decided }, { events: [made] })) resumed++
-    }
-    const last = items.at(-1)
-    if (!last || items.length < page) return resumed
-    after = last.key
+  for await (const kept of everyKept(store, { of: 'inbox', tenant })) {
+    const item = itemIn(kept)
+    if (item.kind !== 'connection' || item.provider !== provider || (principal !== null && item.principal !== principal)) continue
+    const wait = await store.wait(kept.key)
+    const call = wait && (await store.call(wait.call))
+    if (!wait || !call || wait.resolution !== null) continue
+    const { position, uid } = call
+    const { by, door } = vote
+    const body = { wait: wait.id, asks: item.kind, decision: 'approve' as const, by, door, fingerprint: item.fingerprint }
+    const made = eventOf({ tenant: position.tenant, session: position.session, call: uid }, 'decision.made', vote.at, body)
+    const decided = { decision: 'approve', at: vote.at, votes: [vote] }
+    if (await engine().answer(wait, call, { value: decided }, { events: [made] })) resumed++
   }
+  return resumed
 }

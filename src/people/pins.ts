@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { PawlError } from '../kernel/errors.ts'
 import { frame, isName } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard, Kept, KeptName, Store } from '../store/store.ts'
 import type { Logger } from '../tool/context.ts'
 import { differenceOf } from '../tool/definition-difference.ts'
@@ -72,7 +73,6 @@ interface Found<T> {
 
 /** More others than this do not change the same tool in the same moment. */
 const mostLooks = 10
-const pageOf = 100
 
 export class PinsOnRecord implements Pins, Quarantine {
   readonly #store: Store
@@ -109,17 +109,12 @@ export class PinsOnRecord implements Pins, Quarantine {
 
   async list(): Promise<readonly QuarantinedTool[]> {
     const found: QuarantinedTool[] = []
-    for (let after = ''; ;) {
-      const page = await this.#store.keptOf({ of: 'quarantine', tenant: '', session: '', after, limit: pageOf })
-      for (const each of page) {
-        const { provider, word: tool, fingerprint: now, definition, since } = readOf<Changed>(each)
-        const pin = (await this.#read<Pin>('pin', provider, tool)).value
-        // Accepted, or gone, between the two reads.
-        if (!pin || pin.fingerprint === now) continue
-        found.push({ provider, tool, was: pin.fingerprint, now, difference: differenceOf(pin.definition, definition), since })
-      }
-      if (page.length < pageOf) break
-      after = (page.at(-1) as Kept).key
+    for await (const each of everyKept(this.#store, { of: 'quarantine', tenant: '', session: '' })) {
+      const { provider, word: tool, fingerprint: now, definition, since } = readOf<Changed>(each)
+      const pin = (await this.#read<Pin>('pin', provider, tool)).value
+      // Accepted, or gone, between the two reads.
+      if (!pin || pin.fingerprint === now) continue
+      found.push({ provider, tool, was: pin.fingerprint, now, difference: differenceOf(pin.definition, definition), since })
     }
     return found.toSorted((a, b) => (frameOf(a) < frameOf(b) ? -1 : 1))
   }

@@ -5,12 +5,11 @@ import { eventOf } from '../journal/event.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { RememberedRule } from '../policy/remembered.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Kept, KeptName, Store } from '../store/store.ts'
 import { isPerson } from './word.ts'
 
 export const ruleName = (tenant: string, session: string, id: string): KeptName => ({ of: 'rule', tenant, session, key: id })
-
-const page = 500
 
 export interface RememberedRules {
   /** Those that hold in a session, or all of a tenant; revoked and ended ones too if asked for. */
@@ -26,11 +25,8 @@ const ruleIn = ({ value }: Kept): RememberedRule => JSON.parse(value) as Remembe
 
 async function allOf(store: Store, of: { tenant: string; session?: string }): Promise<Kept[]> {
   const found: Kept[] = []
-  for (;;) {
-    const next = await store.keptOf({ of: 'rule', ...of, after: found.at(-1)?.key ?? '', limit: page })
-    found.push(...next)
-    if (next.length < page) return found
-  }
+  for await (const kept of everyKept(store, { of: 'rule', ...of })) found.push(kept)
+  return found
 }
 
 /** What answers in a session: its own, and those of its tenant. */

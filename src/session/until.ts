@@ -7,6 +7,7 @@ import { type CallRecord, waitTermsOf } from '../journal/call-state.ts'
 import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import type { CallAsk, CallOutcome, OpenCall, Until } from './ask.ts'
 import type { Batch } from './gather.ts'
@@ -75,19 +76,12 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
 async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<{ id: string; item: AskItem } | null> {
   if (state !== 'running') return null
   const { tenant, session } = position
-  for (let after = ''; ;) {
-    const page = await store.keptOf({ of: 'inbox', tenant, session, after, limit: pageOf })
-    for (const { key, value } of page) {
-      const item = JSON.parse(value) as AskItem
-      if (item.under.includes(uid)) return { id: key, item }
-    }
-    const last = page.at(-1)
-    if (!last || page.length < pageOf) return null
-    after = last.key
+  for await (const { key, value } of everyKept(store, { of: 'inbox', tenant, session })) {
+    const item = JSON.parse(value) as AskItem
+    if (item.under.includes(uid)) return { id: key, item }
   }
+  return null
 }
-
-const pageOf = 100
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */
 async function openCall({ calls, asks }: Batch, order: number, store: Store): Promise<OpenCall> {

@@ -72,15 +72,23 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
         ),
       ),
     kept: (name) => when(store.kept(name), (found) => found && sealer.openKept(found)),
-    keptOf: (query) =>
-      when(store.keptOf(query), (found) =>
-        each(
-          found,
-          (one) => sealer.openKept(one),
-          () => [],
-          ({ of, key }) => `${of} ${key}`,
-        ),
-      ),
+    // Whether there is more is told by a full page, so those that can be opened must fill it.
+    keptOf: (query) => {
+      const filled = (before: readonly Kept[], after: string): Soon<Kept[]> => {
+        const limit = query.limit - before.length
+        return flat(store.keptOf({ ...query, after, limit }), (found) => {
+          const opened = each(
+            found,
+            (one) => sealer.openKept(one),
+            () => [],
+            ({ of, key }) => `${of} ${key}`,
+          )
+          const all = [...before, ...opened]
+          return found.length < limit || opened.length === limit ? all : filled(all, (found.at(-1) as Kept).key)
+        })
+      }
+      return filled([], query.after)
+    },
     lastPosition: () => store.lastPosition(),
     erased: (of) => store.erased(of),
     unsettled: (page) => store.unsettled(page),
@@ -121,6 +129,8 @@ const unreadableReason = '[sealed, and cannot be opened]'
 
 /** Synchronous where the store is. */
 const when = <A, B>(soon: Soon<A>, then: (value: A) => B): Soon<B> => (soon instanceof Promise ? soon.then(then) : then(soon))
+
+const flat = <A, B>(soon: Soon<A>, then: (value: A) => Soon<B>): Soon<B> => (soon instanceof Promise ? soon.then(then) : then(soon))
 
 /** The call a change is about. */
 function callOf({ guards, insertCall, updateCall, steps, events }: Change): string {

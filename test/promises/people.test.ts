@@ -417,6 +417,20 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     })
   })
 
+  test('POL-6, DUR-12: an item that cannot be opened hides none of those after it', async () => {
+    const wipe = tool({ name: 'wipe', description: 'Wipes', input: empty, approval: 'always', execute: () => 'wiped' })
+    const runtime = await start([wipe], store, { encrypt: true })
+    await runtime.session('s').run(
+      ['a', 'b', 'c'].map((id) => ({ id, name: 'wipe' })),
+      { until: 'waiting' },
+    )
+    const [first, ...others] = await runtime.inbox()
+    const name = { of: 'inbox', tenant: 'default', session: 's', key: first?.id as string }
+    await store.commit({ guards: [], keep: [{ ...name, value: '~1.AAAAAAAA.broken' }], events: [] })
+    expect((await runtime.inbox({ limit: 1 })).map(({ id }) => id)).toEqual([others[0]?.id])
+    expect((await runtime.inbox()).map(({ id }) => id)).toEqual(others.map(({ id }) => id))
+  })
+
   describe('a new message of the user', () => {
     const wipe = tool({ name: 'wipe', description: 'Wipes', input: empty, hints: { destructive: true }, execute: () => 'wiped' })
 
