@@ -13,6 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   secret: ['kernel'],
   policy: ['kernel', 'tool', 'journal'],
   store: ['kernel', 'journal', 'secret'],
+  files: ['kernel', 'journal', 'secret', 'store'],
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],

@@ -1,0 +1,35 @@
+// FILES: the files of one session. In the store, unless a folder is named; what the runtime keeps there for itself is in the store always.
+
+import type { Ids } from '../kernel/id.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Change, Committed, Guard, Store } from '../store/store.ts'
+import { DatabaseFiles } from './database.ts'
+import { type FileQuotas, quotasOf } from './quotas.ts'
+import type { FilesOf } from './rows.ts'
+import type { SessionFiles } from './session-files.ts'
+
+export interface FilesOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly of: FilesOf
+  /** A folder that exists; then it is the root. */
+  readonly folder?: string
+  readonly quotas?: Partial<FileQuotas>
+  /** The store's own if left out. */
+  readonly commit?: (change: Change) => Promise<Committed>
+  /** Guards of every write: of a body, that it still holds its call. Refused, the write throws lease_lost. */
+  readonly fence?: () => readonly Guard[]
+}
+
+export function openFiles({ store, clock, ids, of, quotas, commit, fence }: FilesOptions): SessionFiles {
+  return new DatabaseFiles({
+    store,
+    clock,
+    ids,
+    of,
+    quotas: quotasOf(quotas),
+    commit: commit ?? ((change) => store.commit(change)),
+    fence: fence ?? (() => []),
+  })
+}
