@@ -15,6 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   store: ['kernel', 'journal', 'secret'],
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
+  schedule: ['kernel'],
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],
@@ -29,6 +30,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Packages from npm, and the folders that may use each. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   '@standard-schema/spec': ['tool'],
+  croner: ['schedule'],
   pg: ['store'],
   re2js: ['tool', 'policy'],
   tokenx: ['call'],

@@ -121,6 +121,7 @@ test('the codes of errors', () => {
       "cursor_invalid",
       "cursor_expired",
       "erase_open",
+      "schedule_invalid",
       "runtime_closed",
     ]
   `)

@@ -261,6 +261,12 @@ export const errorTable = {
     says: 'There are open calls, which are never erased.',
     next: "Cancel them first or let them end, or say { open: 'cancel' }.",
   },
+  schedule_invalid: {
+    http: 400,
+    retry: false,
+    says: 'The schedule is not valid.',
+    next: 'Correct what the message names; nothing was scheduled.',
+  },
   runtime_closed: {
     http: 503,
     retry: true,
