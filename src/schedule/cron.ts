@@ -30,7 +30,8 @@ const minute = 60_000
 const day = 86_400_000
 
 interface Compiled extends Expression {
-  readonly cron: Cron
+  /** The next time after another on a clock that is never changed, where both are given as if they were UTC. */
+  next(after: number): number | undefined
 }
 
 /** Bounded, because a model may give any number of expressions. */
@@ -41,13 +42,28 @@ function compile(text: string): Compiled {
   let found = compiled.get(text)
   if (!found) {
     const expression = readExpression(text)
-    // Offset 0 and not a zone: on this clock there is no daylight saving.
-    found = { ...expression, cron: new Cron(expression.plain, { utcOffset: 0, paused: true, mode: '5-part' }) }
+    found = { ...expression, next: searchOf(expression) }
     const [oldest] = compiled.keys()
     if (compiled.size >= most && oldest !== undefined) compiled.delete(oldest)
     compiled.set(text, found)
   }
   return found
+}
+
+function searchOf({ plain, months }: Expression): Compiled['next'] {
+  // Offset 0 and not a zone: on this clock there is no daylight saving.
+  const cron = new Cron(plain, { utcOffset: 0, paused: true, mode: '5-part' })
+  const ask = (after: number): number | undefined => cron.nextRun(new Date(after))?.getTime()
+  if (!months.includes(2) || !months.includes(3)) return ask
+  // croner 11.0.0 takes 30 February for 2 March and goes on from there: what is due on the 1st is lost. So it is asked anew
+  // from each 1 March on that it went past; with March among the months that is one or two at most.
+  return (after) => {
+    let year = new Date(after).getUTCFullYear()
+    if (after >= Date.UTC(year, 2, 1) - 1) year++
+    let next = ask(after)
+    for (; next !== undefined && next > Date.UTC(year, 2, 1); year++) next = ask(Date.UTC(year, 2, 1) - 1)
+    return next
+  }
 }
 
 /** Checks a schedule's times and gives what to keep of them. `leastMs` is how close together two runs may be. */
@@ -89,7 +105,7 @@ export function timingOf(request: TimingRequest, now: number, options: { readonl
  * How close together an expression runs, in milliseconds, by the clock on the wall; exact where it is less than `enough`.
  * That a change of the clock brings two runs closer on one night is not counted: a daily job is a daily job.
  */
-function closestRuns({ minutes, hours, cron }: Compiled, enough: number): number {
+function closestRuns({ minutes, hours, next }: Compiled, enough: number): number {
   // Two runs of one day: neighbours of the day's list of times.
   const times = hours.flatMap((hour) => minutes.map((at) => (hour * 60 + at) * minute))
   let closest = Infinity
@@ -97,18 +113,18 @@ function closestRuns({ minutes, hours, cron }: Compiled, enough: number): number
   // The last run of a day and the first of the next one that has any.
   const overnight = (times[0] as number) - (times.at(-1) as number)
   if (Math.min(closest, overnight + day) >= enough) return Math.min(closest, overnight + day)
-  // Only days are looked at, in one whole turn of the calendar; it ends when days in a row are found, as nearly always at once.
-  const days = daysOf(cron)
-  return Math.min(closest, overnight + days * day)
+  return Math.min(closest, overnight + daysApart(next) * day)
 }
 
-/** The least number of days from one day with runs to the next, over the 400 years after which the calendar repeats. */
-function daysOf(cron: Cron): number {
+/**
+ * The least number of days from one day with runs to the next. 28 years show every pair of neighbouring years; only what is
+ * rarer than once a year is looked for in the whole 400 after which the calendar repeats.
+ */
+function daysApart(nextOf: Compiled['next']): number {
   let last: number | undefined
   let least = Infinity
-  const until = Date.UTC(2400, 0, 1)
-  for (let from = Date.UTC(2000, 0, 1) - 1; from < until && least > 1;) {
-    const next = cron.nextRun(new Date(from))?.getTime()
+  for (let from = Date.UTC(2000, 0, 1) - 1; least > 1 && from < Date.UTC(least > 366 ? 2400 : 2028, 0, 1);) {
+    const next = nextOf(from)
     if (next === undefined) break
     const at = Math.floor(next / day)
     if (last !== undefined) least = Math.min(least, at - last)
@@ -121,7 +137,7 @@ function daysOf(cron: Cron): number {
 /** The first instant strictly after another at which the schedule is due; null when there is none. */
 export function nextAfter(timing: Timing, after: number): number | null {
   if (timing.kind === 'at') return timing.at > after ? timing.at : null
-  const { cron, fixed } = compile(timing.cron)
+  const { fixed, next } = compile(timing.cron)
   const zone = timing.timezone
   let from = after
   let offset = offsetAt(zone, from)
@@ -133,7 +149,7 @@ export function nextAfter(timing: Timing, after: number): number | null {
     if (change && change.after < change.before) wall = Math.max(wall, change.at + change.before - 1)
   }
   for (;;) {
-    const shown = cron.nextRun(new Date(wall))?.getTime()
+    const shown = next(wall)
     if (shown === undefined) return null
     // Far away: the clock can show an earlier time again only soon after now, and `shown` only soon before it is due. In
     // between it may be changed as often as it likes, so those changes need not be looked for.

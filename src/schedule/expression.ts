@@ -14,6 +14,7 @@ export interface Expression {
   readonly fixed: boolean
   readonly minutes: readonly number[]
   readonly hours: readonly number[]
+  readonly months: readonly number[]
   /** Whether the calendar has such a day at all: 30 February does not exist. */
   readonly matchesSomeDay: boolean
 }
@@ -149,6 +150,7 @@ export function readExpression(given: string): Expression {
     fixed: !minute.startsWithStar && !hour.startsWithStar,
     minutes: minute.values,
     hours: hour.values,
+    months: month.values,
     // A weekday that is given makes days of its own: day and weekday are joined by "or".
     matchesSomeDay:
       day.star ||
