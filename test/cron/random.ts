@@ -16,7 +16,7 @@ export function chanceOf(seed: number): Chance {
 const below = (chance: Chance, count: number): number => Math.floor(chance() * count)
 export const pick = <T>(chance: Chance, list: readonly T[]): T => list[below(chance, list.length)] as T
 
-interface Field {
+export interface Field {
   readonly text: string
   readonly values: ReadonlySet<number>
   readonly star: boolean
@@ -72,7 +72,7 @@ export function expressionOf(chance: Chance): Meaning {
   return meaningOf(minute, hour, day, month, weekday)
 }
 
-const meaningOf = (minute: Field, hour: Field, day: Field, month: Field, weekday: Field): Meaning => ({
+export const meaningOf = (minute: Field, hour: Field, day: Field, month: Field, weekday: Field): Meaning => ({
   text: [minute, hour, day, month, weekday].map(({ text }) => text).join(' '),
   minute,
   hour,
