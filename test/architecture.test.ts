@@ -16,6 +16,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
   schedule: ['kernel'],
+  box: ['kernel', 'tool'],
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],

@@ -122,6 +122,7 @@ test('the codes of errors', () => {
       "cursor_expired",
       "erase_open",
       "schedule_invalid",
+      "program_unavailable",
       "runtime_closed",
     ]
   `)

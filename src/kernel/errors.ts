@@ -267,6 +267,12 @@ export const errorTable = {
     says: 'The schedule is not valid.',
     next: 'Correct what the message names; nothing was scheduled.',
   },
+  program_unavailable: {
+    http: 500,
+    retry: false,
+    says: 'A program cannot be started.',
+    next: 'Install it, or correct the name or the folder that the message names. Nothing ran.',
+  },
   runtime_closed: {
     http: 503,
     retry: true,
