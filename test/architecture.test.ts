@@ -16,6 +16,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   files: ['kernel', 'journal', 'secret', 'store'],
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
+  schedule: ['kernel'],
+  box: ['kernel', 'tool'],
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],
@@ -30,6 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Packages from npm, and the folders that may use each. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   '@standard-schema/spec': ['tool'],
+  croner: ['schedule'],
   pg: ['store'],
   re2js: ['tool', 'policy'],
   tokenx: ['call'],

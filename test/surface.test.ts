@@ -121,6 +121,8 @@ test('the codes of errors', () => {
       "cursor_invalid",
       "cursor_expired",
       "erase_open",
+      "schedule_invalid",
+      "program_unavailable",
       "runtime_closed",
     ]
   `)

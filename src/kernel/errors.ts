@@ -339,6 +339,18 @@ export const errorTable = {
     says: 'There are open calls, which are never erased.',
     next: "Cancel them first or let them end, or say { open: 'cancel' }.",
   },
+  schedule_invalid: {
+    http: 400,
+    retry: false,
+    says: 'The schedule is not valid.',
+    next: 'Correct what the message names; nothing was scheduled.',
+  },
+  program_unavailable: {
+    http: 500,
+    retry: false,
+    says: 'A program cannot be started.',
+    next: 'Install it, or correct the name or the folder that the message names. Nothing ran.',
+  },
   runtime_closed: {
     http: 503,
     retry: true,

@@ -1,0 +1,188 @@
+// Runs a program as a tree of processes that ends as a whole: when it is done, cancelled or out of time, and when this process
+// dies, however it dies.
+//
+// The program leads a process group of its own. Beside it in the group stands a watcher, a small shell that reads from a pipe
+// which we hold and never write to: when we are gone, even by SIGKILL, the pipe ends and the watcher kills the group. As long as
+// the watcher lives the number of the group is taken, so a signal to it never meets a stranger.
+//
+// What can leave the group (setsid, a daemon) still carries a mark in its environment. On Linux those are found in /proc and
+// killed too, by us at the end and by the watcher. What escapes is a process that has left the group AND wiped its environment,
+// or that runs as another user; and on systems without /proc everything that has left the group.
+
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { type Duration, milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { Clock } from '../kernel/time.ts'
+import { killMarked, mark } from './marked.ts'
+import { KeptOutput } from './output.ts'
+import { findProgram, standardPath } from './program.ts'
+
+export interface ProcessOptions {
+  readonly clock: Clock
+  /** Ends the tree. One that is aborted already starts nothing. */
+  readonly signal?: AbortSignal | undefined
+  readonly cwd?: string | undefined
+  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** What it reads; without it there is nothing to read. */
+  readonly input?: string | undefined
+  /** Everything that is written, as it comes, whole characters. If it throws, the tree is ended and the error is thrown. */
+  readonly onOutput?: ((text: string, stream: 'stdout' | 'stderr') => void) | undefined
+  /** How many characters are kept of each stream: the first and the last half. 262,144 unless given. */
+  readonly mostOutput?: number | undefined
+  readonly timeout?: Duration | undefined
+  /** How long the tree has between SIGTERM and SIGKILL: the program itself, and whatever still holds its output. '2s' unless given. */
+  readonly grace?: Duration | undefined
+}
+
+export interface ProcessEnd {
+  /** The exit code; null when a signal ended it or nothing was started. */
+  readonly code: number | null
+  /** 'cancel' or 'timeout' when we ended it, whatever its code; else the signal that did; null when it ended by itself. */
+  readonly killedBy: string | null
+  readonly stdout: string
+  readonly stderr: string
+  /** Whether something was left out of stdout or stderr; the text says how much, and where. */
+  readonly cut: boolean
+}
+
+/**
+ * The launcher: starts the watcher, then becomes the program. Signals are ignored before the watcher is forked, so it is immune
+ * before the program begins; twice forked, it is no child of the program, whose wait() would wait for it. It has no mark itself.
+ */
+const launcher = `
+( trap '' TERM INT HUP QUIT
+  ( exec </dev/null >/dev/null 2>&1
+    read -r _ <&3
+    PATH="$PATH:/usr/bin:/bin"
+    for round in 1 2 3; do
+      for found in $(grep -ls "${mark}=$1" /proc/[0-9]*/environ); do
+        found=\${found#/proc/}
+        kill -9 "\${found%/environ}"
+      done
+    done
+    kill -9 -$$ ) & )
+exec 3<&-
+export ${mark}="$1"
+shift
+exec "$@"
+`
+
+/** How long output may still come after the program has ended, from what it started and is about to end too. */
+const afterglow = 100
+/** How long SIGKILL may take; a process that the kernel does not let go is not waited for. */
+const afterKill = 100
+
+/** Runs a program to its end. A failing program is a value; one that cannot be started throws. */
+export async function runProcess(file: string, args: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
+  const { signal, clock } = options
+  const grace = milliseconds(options.grace ?? '2s', 'grace')
+  const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
+  const env = { PATH: standardPath, ...options.env }
+  const program = await findProgram(file, env.PATH, options.cwd)
+  const out = new KeptOutput(options.mostOutput ?? 262_144)
+  const err = new KeptOutput(options.mostOutput ?? 262_144)
+  const ended = (code: number | null, killedBy: string | null): ProcessEnd => ({
+    code,
+    killedBy,
+    stdout: out.text,
+    stderr: err.text,
+    cut: out.cut || err.cut,
+  })
+  if (signal?.aborted) return ended(null, 'cancel')
+
+  const run = randomUUID()
+  const child = start(['-c', launcher, 'sh', run, program, ...args], { ...options, env })
+  const pid = child.pid
+  if (pid === undefined) {
+    const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
+    throw new PawlError('program_unavailable', `${JSON.stringify(file)}: ${cause.message}.`, { cause })
+  }
+
+  let killed = false
+  /** Signals the whole group. After SIGKILL there is nobody left, not even the watcher that kept its number taken. */
+  const tell = (name: 'SIGTERM' | 'SIGKILL'): void => {
+    if (killed) return
+    killed = name === 'SIGKILL'
+    try {
+      process.kill(-pid, name)
+    } catch {} // nobody there is as good
+  }
+
+  let reason: 'cancel' | 'timeout' | undefined
+  let thrown: { readonly error: unknown } | undefined
+  let left: { readonly code: number | null; readonly by: NodeJS.Signals | null } | undefined
+  const over = Promise.withResolvers<void>()
+  const alarms = new Set<() => void>()
+  const later = (ms: number, what: () => void): void => void alarms.add(clock.timer(ms, what))
+
+  let ending = false
+  /** SIGTERM, a grace, SIGKILL; then it is over, even if a process that escaped still holds the pipes. */
+  const endTree = (within: number): void => {
+    if (ending) return
+    ending = true
+    tell('SIGTERM')
+    later(within, () => {
+      tell('SIGKILL')
+      later(afterKill, over.resolve)
+    })
+  }
+  const stop = (why: 'cancel' | 'timeout'): void => {
+    if (!ending && !left) reason = why
+    endTree(grace)
+  }
+  const cancel = (): void => stop('cancel')
+  const hear = (kept: KeptOutput, stream: 'stdout' | 'stderr', bytes?: Buffer): void => {
+    const text = bytes ? kept.take(bytes) : kept.end()
+    if (text === '' || thrown) return
+    try {
+      options.onOutput?.(text, stream)
+    } catch (error) {
+      thrown = { error }
+      endTree(grace)
+    }
+  }
+
+  child.stdout?.on('data', (bytes: Buffer) => hear(out, 'stdout', bytes)).on('end', () => hear(out, 'stdout'))
+  child.stderr?.on('data', (bytes: Buffer) => hear(err, 'stderr', bytes)).on('end', () => hear(err, 'stderr'))
+  // A program need not read what it is given, and the watcher goes before we do.
+  for (const stream of child.stdio) stream?.on('error', () => {})
+  child.on('error', () => {})
+  child.once('exit', (code, by) => {
+    left = { code, by }
+    // What it has started and still holds its output may finish in a moment; then it is ended as well.
+    later(afterglow, () => endTree(Math.min(grace, afterKill)))
+  })
+  // The program has ended and nobody holds its output: the rest of the group has nothing more to say.
+  let open = 3
+  const closed = (): void => void (--open === 0 && over.resolve())
+  child.once('exit', closed)
+  child.stdout?.once('close', closed)
+  child.stderr?.once('close', closed)
+  if (timeout !== undefined) later(timeout, () => stop('timeout'))
+  signal?.addEventListener('abort', cancel, { once: true })
+  child.stdin?.end(options.input ?? '')
+
+  try {
+    await over.promise
+  } finally {
+    for (const callOff of alarms) callOff()
+    signal?.removeEventListener('abort', cancel)
+    tell('SIGKILL')
+    await killMarked(run)
+    for (const stream of child.stdio) stream?.destroy()
+  }
+  if (thrown) throw thrown.error
+  return ended(left?.code ?? null, reason ?? left?.by ?? null)
+}
+
+/** The launcher as a child; what Node refuses (NUL in an argument, too many of them) is told as what it is. */
+function start(args: readonly string[], { cwd, env, input }: ProcessOptions): ReturnType<typeof spawn> {
+  try {
+    // The fourth is the pipe that the watcher reads: it ends when we do.
+    return spawn('/bin/sh', args, { cwd, env, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'] })
+  } catch (cause) {
+    throw new PawlError('program_unavailable', `${(cause as Error).message}.`, { cause })
+  }
+}

@@ -1,0 +1,50 @@
+// Process trees to be ended, and how to see that nothing of them is left: every process of a tree carries a mark of the test.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Shell programs; each says 'up' when its tree stands. */
+export const trees = {
+  'background sleeps': 'sleep 999 & echo up; sleep 999',
+  'three levels': 'sh -c "sh -c \'sleep 999 & sleep 999\' & sleep 999" & echo up; wait',
+  'a pipeline': 'yes 2>/dev/null | cat >/dev/null & echo up; wait',
+  'a leader that ignores SIGTERM': 'trap "" TERM; sleep 999 & echo up; while :; do sleep 1; done',
+  'a child that ignores SIGTERM': 'sh -c \'trap "" TERM; while :; do sleep 1; done\' & echo up; sleep 999',
+  'a child that ignores SIGTERM and writes elsewhere':
+    'sh -c \'trap "" TERM; while :; do sleep 1; done\' >/dev/null 2>&1 & echo up; sleep 999',
+  'a session of its own': 'setsid sh -c "sleep 999 & sleep 999" & echo up; sleep 999',
+  'a daemon that writes elsewhere': '(setsid sh -c "sleep 999 & sleep 999" </dev/null >/dev/null 2>&1 &); echo up; sleep 999',
+  'one that keeps forking': 'echo up; while :; do sleep 999 & sleep 0.01; done',
+} as const
+
+/** The processes that carry a mark; those that have ended and only wait for their parent do not count. */
+export function alive(value: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`).includes(value)
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
+/** Ends what a failed test left, one by one. */
+export function clean(value: string): void {
+  for (const pid of alive(value)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {}
+  }
+}
+
+/** Looks at the outside world until it is so; processes of the system tell nobody. */
+export async function until(what: string, so: () => boolean, within = 10_000): Promise<void> {
+  const started = performance.now()
+  while (!so()) {
+    if (performance.now() - started > within) throw new Error(`not within ${within} ms: ${what}`)
+    await pause(5)
+  }
+}

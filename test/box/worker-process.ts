@@ -1,0 +1,7 @@
+// A worker that runs one process tree and waits to be killed. Arguments: the shell program, the mark of the test.
+
+import { runProcess } from '../../src/box/process.ts'
+import { systemClock } from '../../src/kernel/time.ts'
+
+const [program, value] = process.argv.slice(2) as [string, string]
+await runProcess('sh', ['-c', program], { clock: systemClock, env: { TEST_TREE: value }, onOutput: (text) => process.stdout.write(text) })
