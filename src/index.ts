@@ -61,14 +61,19 @@ export type {
 } from './tool/context.ts'
 export type { Ailment, Diagnosis } from './keep/doctor.ts'
 export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
+export type { Notice, Notices } from './background/notices.ts'
+export type { FileContent, FilePage, FileStat, SessionFiles } from './files/session-files.ts'
+export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './kernel/task.ts'
+export type { Background, TaskEvent } from './tool/background.ts'
 export type { Hints, OnCrash } from './tool/hints.ts'
+export type { SignalAnswer, StartTask, Task, TaskContext, TaskMessage, TaskQuery, Tasks, TaskSink, WaitForTask } from './tool/task.ts'
 export type { AnySchema, JsonSchema } from './tool/schema.ts'
 export type { Manifest, Provider } from './tool/provider.ts'
 export type { RuntimeTools, ToolListing } from './tool/registry.ts'
 export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tool/tool.ts'
 export type { Clocks, Rate, Retry, ToolLimits } from './tool/terms.ts'
 export type { RequiredConnection, ResultOptions, ToolResult } from './tool/result.ts'
-import type { Runtime, RuntimeOptions } from './runtime.ts'
+import type { Runtime, RuntimeOptions } from './runtime/options.ts'
 
 export type { Runtime, RuntimeOptions }
 

@@ -2,140 +2,57 @@
 
 import { randomBytes } from 'node:crypto'
 import { Alarms } from './call/alarms.ts'
-import { type Announce, announcing } from './call/announce.ts'
+import { announcing } from './call/announce.ts'
 import { callPipeline } from './call/call.ts'
-import { closeNames } from './call/close-names.ts'
-import { checkBudget, type OutputBudget } from './call/fit.ts'
-import { type ExplainCall, explainCall, type Explained } from './call/explain.ts'
-import { checkHooks, type Hook } from './call/hook.ts'
+import { checkBudget } from './call/fit.ts'
+import { explainCall } from './call/explain.ts'
+import { checkHooks } from './call/hook.ts'
 import { judgeAnswer } from './call/judge-answer.ts'
 import { judgeEdit } from './call/judge-edit.ts'
-import type { Limits } from './call/limits.ts'
 import { Queue } from './call/queue.ts'
 import { consoleLogger, neverThrowing } from './call/quiet-logger.ts'
 import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
-import type { Drive, Invocation, ResolveAnswer } from './engine/engine.ts'
+import type { Drive, Invocation } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/announce-tool.ts'
-import { Feed, type LiveEvent, type ReadFeed } from './feed/feed.ts'
+import { Feed, type LiveEvent } from './feed/feed.ts'
 import type { CallPosition, CallRecord } from './journal/call-state.ts'
-import { type Diagnosis, doctor } from './keep/doctor.ts'
-import { erase, type Erased, type ErasedWhole, type EraseOptions, type KeepHost, prune, type PruneOptions } from './keep/retention.ts'
-import { type Duration, milliseconds } from './kernel/duration.ts'
+import { doctor } from './keep/doctor.ts'
+import { erase, type KeepHost, prune } from './keep/retention.ts'
+import { milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
-import type { Ids } from './kernel/id.ts'
 import type { Outcome } from './kernel/outcome.ts'
-import { PinsOnRecord, type Quarantine } from './people/pins.ts'
-import { checkedSecrets, Redactor, type Secrets } from './secret/redact.ts'
-import { type Sizes, sizesOf } from './kernel/sizes.ts'
+import { PinsOnRecord } from './people/pins.ts'
+import { checkedSecrets, Redactor } from './secret/redact.ts'
+import { sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
-import { type Budgets, defineBudgets } from './policy/budget.ts'
+import { defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
-import type { Connections } from './people/connections.ts'
-import type { DecideAnswer } from './people/decide.ts'
-import type { InboxItem, InboxQuery } from './people/inbox.ts'
 import { openPeople } from './people/people.ts'
-import type { RememberedRules } from './people/rules.ts'
-import type { InboxDecision } from './people/word.ts'
+import type { BackgroundHost } from './background/host.ts'
+import { openNotices } from './background/notices.ts'
+import { openFiles } from './files/files.ts'
+import { openTasks } from './background/tasks.ts'
+import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
-import { openSession, type Session, type SessionOptions } from './session/session.ts'
-import { type KeyOptions, openKeys } from './store/open-keys.ts'
-import { checkFormat, isStore, openStore, type PgPool } from './store/open-store.ts'
+import { openSession } from './session/session.ts'
+import { openKeys } from './store/open-keys.ts'
+import { checkFormat, isStore, openStore } from './store/open-store.ts'
 import { Seal } from './secret/seal.ts'
 import { sealed } from './store/sealed.ts'
-import type { Store } from './store/store.ts'
-import type { Logger } from './tool/context.ts'
-import type { Provider } from './tool/provider.ts'
-import { Registry, type RuntimeTools } from './tool/registry.ts'
+import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
-import type { Tool } from './tool/tool.ts'
+import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
 import { withoutKeys } from './wait/key.ts'
-import { type Answer, checkedAnswer } from './wait/resolution.ts'
-
-export interface RuntimeOptions {
-  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */
-  readonly store: string | Store | PgPool
-  readonly tools?: readonly Tool[]
-  /** Live sources of tools, such as MCP servers. */
-  readonly providers?: readonly Provider[]
-  /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
-  readonly commit?: 'power' | 'process'
-  /** False: calls are put on record here and run by other processes, which have the same tools on the same store. Default: true. */
-  readonly worker?: boolean
-  /** How long a silent worker is believed to be alive. */
-  readonly lease?: Duration
-  /** The host's secret, 32 bytes or more, and those before it. SQLite keeps one in a private file if none is given. */
-  readonly keys?: KeyOptions
-  /** Seals the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. What is on record is read either way. */
-  readonly encrypt?: boolean
-  /**
-   * Values that are shown to nobody: of 8 characters or more, they are taken out of what models, readers of the feed and logs are told,
-   * however they are written there. What code gets stays as it is. A function is asked each time.
-   */
-  readonly secrets?: Secrets
-  /** A call over which so many workers have died is not run again (default 3). */
-  readonly poisonAfter?: number
-  /** How many calls run at once and how many may wait; rates. */
-  readonly limits?: Limits
-  /** How large arguments, results, steps, events, attachments, batches and journals may be. */
-  readonly sizes?: Partial<Sizes>
-  /** Who may call what; several layers: the strictest wins. */
-  readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
-  /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
-  readonly budgets?: Budgets
-  readonly hooks?: readonly Hook[]
-  /** How much of a result the model reads. */
-  readonly output?: Partial<OutputBudget>
-  /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
-  readonly announce?: Announce
-  readonly logger?: Logger
-  readonly clock?: Clock
-  readonly ids?: Ids
-}
-
-export interface Runtime {
-  session(id: string, options?: SessionOptions): Session
-  /** The runtime's own tools and its providers, which may come and go. */
-  readonly tools: RuntimeTools
-  /** Tools of providers whose definition has changed: not run, and no model is told of them, until somebody accepts the change. */
-  readonly quarantine: Quarantine
-  /** Answers a wait by its key; the first answer wins. */
-  resolve(key: string, answer: Answer): Promise<ResolveAnswer>
-  /** What waits for people, oldest first. */
-  inbox(query?: InboxQuery): Promise<InboxItem[]>
-  /** A person decides about an item of the inbox; the first decision wins. */
-  decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
-  /** Rules that people made when they decided. */
-  readonly rules: RememberedRules
-  /** What people have connected: tokens of providers, per tenant and person. */
-  readonly connections: Connections
-  /** What the policy says about a call, and why. Runs nothing. */
-  explain(call: ExplainCall): Promise<Explained>
-  /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
-  trouble(uid: string): Promise<Trouble | undefined>
-  /** The facts of all sessions. */
-  readonly events: ReadFeed
-  /** Forgets calls that settled long ago, with all that belongs to them. Sessions with open calls are left whole. */
-  prune(options: PruneOptions): Promise<Erased>
-  /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
-  erase(options: EraseOptions): Promise<ErasedWhole>
-  /** What is stuck and why. Changes nothing, and reads a bounded part. */
-  doctor(): Promise<Diagnosis>
-  /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
-  close(options?: { grace?: Duration }): Promise<void>
-}
+import { checkedAnswer } from './wait/resolution.ts'
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
-  for (const name of Object.keys(options)) {
-    if (known.includes(name as keyof RuntimeOptions)) continue
-    const close = closeNames(name, known).map((each) => `'${each}'`)
-    throw new PawlError('config_invalid', `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`)
-  }
+  checkOptions(options)
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
   const redact = new Redactor(checkedSecrets(options.secrets ?? []), withoutKeys)
@@ -197,6 +114,17 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       judgeAnswer: judge,
     }
     const people = openPeople({ ...deciding, redact })
+    const background: BackgroundHost = {
+      store,
+      engine: () => engine,
+      clock,
+      ids,
+      logger,
+      words,
+      mostBytes: sizes.arguments,
+      tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
+      ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
+    }
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -214,6 +142,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sizes,
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
+      tasks: (of) => openTasks(background, ownerOf(of), startedBy(of)),
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -238,7 +167,24 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const keep: KeepHost = { store, clock, cancel }
     let closing: Promise<void> | null = null
     return {
-      session: (id, about) => openSession({ batches, feed, records, ids, registry, works, people, cancel }, id, about),
+      session: (id, about) =>
+        openSession(
+          {
+            batches,
+            feed,
+            records,
+            ids,
+            registry,
+            works,
+            people,
+            cancel,
+            tasks: (owner) => openTasks(background, owner),
+            notices: (of) => openNotices(background, of),
+            files: (of) => openFiles({ store, clock, ids, of }),
+          },
+          id,
+          about,
+        ),
       tools: {
         add: (tools) => registry.add(tools),
         remove: (name) => registry.remove(name),
@@ -287,29 +233,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     throw error
   }
 }
-
-const known: readonly (keyof RuntimeOptions)[] = [
-  'store',
-  'tools',
-  'providers',
-  'commit',
-  'worker',
-  'lease',
-  'keys',
-  'poisonAfter',
-  'encrypt',
-  'secrets',
-  'limits',
-  'sizes',
-  'policy',
-  'budgets',
-  'hooks',
-  'output',
-  'announce',
-  'logger',
-  'clock',
-  'ids',
-]
 
 function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
   const { tenant, session } = request.position

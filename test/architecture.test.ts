@@ -21,11 +21,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store'],
-  call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'engine', 'wait'],
-  session: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'people'],
-  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session'],
+  background: ['kernel', 'tool', 'journal', 'store', 'engine', 'schedule'],
+  call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'files', 'engine', 'wait'],
+  session: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'people', 'files', 'background'],
+  runtime: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session', 'files', 'background'],
   testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime'],
-  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session', 'runtime'],
+  index: ['kernel', 'tool', 'journal', 'policy', 'wait', 'engine', 'feed', 'keep', 'call', 'people', 'session', 'runtime', 'files', 'background'],
   adapters: ['index', 'tool'],
 }
 

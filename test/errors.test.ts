@@ -3,7 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type ErrorRow, errorTable, PawlError } from '../src/kernel/errors.ts'
+import type { ErrorRow } from '../src/kernel/error-row.ts'
+import { errorTable, PawlError } from '../src/kernel/errors.ts'
 
 const page = join(import.meta.dirname, '../docs/reference/errors.md')
 

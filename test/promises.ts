@@ -10,7 +10,7 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: { missing: 'defer, narrate, background' },
+    state: { missing: 'defer, narrate' },
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
@@ -266,11 +266,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A changed definition of a remote tool (rug pull) is quarantined until someone accepts it.`,
   },
   'TASK-1': {
-    state: 'not yet',
+    state: { missing: 'spawn_background' },
     says: `\`spawn_background\` appears by itself when some tool supports background, refuses itself as target, validates the target's arguments and obeys the target's policy; with \`schedule\` it makes a schedule and a monitor task. 5 active per session across the fleet (the model's sixth is refused with a reason, code queues), 64 per worker; checks and texts as the reference lists. \`signal_on_completion\` means wake policy on_terminal.`,
   },
   'TASK-2': {
-    state: 'not yet',
+    state: 'built',
     says: `States queued → running ⇄ awaiting_input → succeeded | failed | cancelled | abandoned. One pure function applies every update; wrong attempt is dropped; a terminal state is final, enrichment aside.`,
   },
   'TASK-3': {
@@ -278,27 +278,27 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Everything a runner writes (status, progress, output, artifacts, terminal, signal) is fenced, not only heartbeats. A crash before the first heartbeat is found like any other.`,
   },
   'TASK-4': {
-    state: 'not yet',
+    state: { missing: 'the feed' },
     says: `Output streams to \`/.background/<run>/output.log\` (\`[stream] \` prefix) and to the feed while it runs (bounded at 262,144 characters, said so when cut); \`result.json\` at the end; artifacts, state and signal commit together.`,
   },
   'TASK-5': {
-    state: 'not yet',
+    state: 'built',
     says: `Cancel is seen within 250 ms, signals the tool, gives grace, is an own state, not an error text.`,
   },
   'TASK-6': {
-    state: 'not yet',
+    state: 'built',
     says: `Lost owner: rerun if the live tool is readOnly or idempotent or says \`rerun\` (the live definition, any registered tool), up to 3 attempts with backoff; otherwise abandoned with evidence, and the session is told. Declared recovery: rerunnable | owner_bound | external.`,
   },
   'TASK-7': {
-    state: 'not yet',
+    state: 'built',
     says: `\`ctx.emit(type, payload, {key?})\` in a task appends an event of a declared type with a schema and a meaning (terminal, wake); undeclared, blank or outside a task is refused; a replay key makes an append idempotent, a different payload under it is a conflict.`,
   },
   'TASK-8': {
-    state: 'not yet',
+    state: { missing: 'task tools, HTTP' },
     says: `start, await, list, get, signal, message, cancel, wait: for code, for the model (task tools) and over HTTP. The n-th signal of a name resolves the n-th wait for it; early signals keep.`,
   },
   'TASK-9': {
-    state: 'not yet',
+    state: 'built',
     says: `Wake policy silent | on_terminal | on_activity. Signals reach the model marked as runtime notices, not as the user's words.`,
   },
   'TASK-10': {
@@ -306,7 +306,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Ending a session or parent applies cancel (default) or abandon to its tasks, recorded with the end.`,
   },
   'CRON-1': {
-    state: 'not yet',
+    state: { missing: 'schedules that use it' },
     says: `Cron (5 fields) in an IANA zone, or an instant (RFC 3339); exactly one; bad input is refused with the reason; daylight saving handled; a past instant is refused.`,
   },
   'CRON-2': {

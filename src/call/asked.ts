@@ -4,8 +4,8 @@
 
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
-import type { Tool } from '../tool/tool.ts'
-import { graceMs, notStarted } from './stopped.ts'
+import { defaultGraceMs, type Tool } from '../tool/tool.ts'
+import { notStarted } from './stopped.ts'
 import { type ClockName, tooLateAt } from './clocks.ts'
 import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
@@ -86,7 +86,7 @@ export function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms
       given = why
       const lost = typeof why === 'object' && 'over' in why
       abort?.(lost ? why.over : typeof why === 'object' ? why.cancel : `The ${why} timeout ran out`)
-      if (abort && !lost) alarms.push(clock.timer(graceMs, () => giveUp(true)))
+      if (abort && !lost) alarms.push(clock.timer(defaultGraceMs, () => giveUp(true)))
       else giveUp(false)
     }
     alarms.push(clock.timer(ms, () => stop(name)))

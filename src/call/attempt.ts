@@ -22,7 +22,7 @@ import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
 import type { Slot } from './slot.ts'
-import { graceMs, isAbort, isOver, notStarted, outcomeOfStop, type Why, wordsOf } from './stopped.ts'
+import { isAbort, isOver, notStarted, outcomeOfStop, type Why, wordsOf } from './stopped.ts'
 import { waitOf } from './later.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
@@ -210,7 +210,9 @@ class Attempt implements Pace {
       return this.#notWanted(why)
     }
     try {
-      return this.#billed(await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host }))
+      return this.#billed(
+        await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host, graceMs: this.#tool.graceMs }),
+      )
     } finally {
       this.#close()
     }
@@ -244,10 +246,11 @@ interface Running {
   readonly context: Context
   readonly invocation: Invocation
   readonly host: CallHost
+  readonly graceMs: number
 }
 
 /** Abort, grace, then go on without it. */
-async function stoppedBy(why: Why, { body, context, invocation, host }: Running): Promise<Driven> {
+async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }: Running): Promise<Driven> {
   if (isOver(why)) {
     body.catch(() => {}) // nobody is left to hear of it
     throw why.over

@@ -13,6 +13,7 @@ import { cancelledOutside } from './cancel-outside.ts'
 import { aboveOf, enterAgain, enterQueue, parkedAhead } from './enter.ts'
 import { isUnanswered } from '../journal/asks.ts'
 import { asksWhenUnknown, orAsked, unlessUnknown } from './find-out.ts'
+import { endedBy } from './emit.ts'
 import { finish } from './finish.ts'
 import { connecting } from './connection.ts'
 import type { CallHost } from './host.ts'
@@ -20,7 +21,8 @@ import { outcomeOf } from '../wait/resolution.ts'
 import { mayRun, noted } from './may-run.ts'
 import { overAlready } from './over-already.ts'
 import { afterInterruption, poisoned } from './recover.ts'
-import { resolveTool } from './resolve.ts'
+import { openRun, type RunOfTask } from './task-run.ts'
+import { inItsForm, resolveTool } from './resolve.ts'
 import { afterFailure } from './retry.ts'
 import type { Slot } from './slot.ts'
 import { charged, withinBudget } from './within-budget.ts'
@@ -30,9 +32,12 @@ export const callPipeline =
   async (invocation) => {
     const bill = new Bill(invocation.claimed ? invocation.terms?.cost : undefined)
     deciding(invocation, host, false)
+    const task = invocation.options.task ? await openRun(invocation, host) : null
     const ending = cancelledOutside(invocation, host, await life(invocation, host, bill)) // a cancelled call's waits end with it
-    const end = ending instanceof Promise ? await ending : ending
+    const came = ending instanceof Promise ? await ending : ending
+    const end = ('settle' in came && endedBy(invocation)) || came // a task that has told its end itself
     if ('park' in end) parks(invocation, host, bill, end.park)
+    if (task) tells(task, end) // what its runner had to tell goes on record with the end
     return charged(invocation, host, bill, end)
   }
 
@@ -50,6 +55,11 @@ function parks(invocation: Invocation, host: CallHost, { cost }: Bill, { terms: 
   if (asks && asks.kind !== 'client') deciding(invocation, host, true)
 }
 
+function tells(task: RunOfTask, end: Driven): void {
+  if ('park' in end) task.gather()
+  else task.end(end)
+}
+
 async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise<Driven> {
   const { request } = invocation
   let slot: Slot | null = null
@@ -63,8 +73,11 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     const resolving = resolveTool(invocation, host) // tool_unavailable
     const resolved = resolving instanceof Promise ? await resolving : resolving
     if ('settle' in resolved) return (end = resolved)
-    const { tool } = resolved
+    const tool = inItsForm(resolved.tool, invocation) // a task is run by the tool as it is in the background
+    if ('settle' in tool) return (end = tool)
     const asking = { invocation, tool, host }
+    const said = endedBy(invocation)
+    if (said) return (end = said)
     const poison = poisoned(asking) // too many workers died over it
     if (poison && !asksWhenUnknown(asking, poison)) return (end = poison)
     const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are

@@ -171,6 +171,15 @@ class BodyContext implements ToolContext {
   get attachments(): ToolContext['attachments'] {
     return this.#verbs.attachments
   }
+  get task(): ToolContext['task'] {
+    return this.#verbs.task
+  }
+  get tasks(): ToolContext['tasks'] {
+    return this.#verbs.tasks
+  }
+  get emit(): ToolContext['emit'] {
+    return this.#verbs.emit
+  }
   get outputs(): ToolContext['outputs'] {
     return this.#context.host.outputs({ tenant: this.tenant, session: this.session })
   }

@@ -4,6 +4,7 @@ import type { Invocation, NoRoom, ToSettle } from '../engine/engine.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { failure } from '../kernel/outcome.ts'
 import type { CallPosition } from '../journal/call-state.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Clock } from '../kernel/time.ts'
 import { type Json, recorded } from '../kernel/value.ts'
@@ -100,6 +101,9 @@ class Waiting implements Entry {
   }
   get above(): readonly string[] {
     return aboveOf(this.invocation)
+  }
+  get task(): TaskTerms | undefined {
+    return this.invocation.options.task
   }
 
   onStop(stop: () => void): () => void {

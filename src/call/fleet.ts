@@ -12,13 +12,14 @@ export interface FleetLimits {
   readonly perSession: number
   readonly perTenant: number
   readonly perTool: number
+  readonly tasksPerSession: number
   readonly rate?: { readonly perTool?: Rate; readonly perTenant?: Rate }
 }
 
 const none: readonly FleetPlace[] = []
 
 export function fleetPlaces({ entry, above, back }: Slot, limits: FleetLimits, inCompany: boolean): readonly FleetPlace[] {
-  const { position, tool, key } = entry
+  const { position, tool, key, task } = entry
   const { tenant, session } = position
   const isRoot = above.length === 0
   let places: FleetPlace[] | null = null
@@ -32,6 +33,9 @@ export function fleetPlaces({ entry, above, back }: Slot, limits: FleetLimits, i
   if (toolLimit !== Infinity) add(frame('tool', tool.id), toolLimit)
   if (isRoot && inCompany && limits.perSession !== Infinity) add(frame('session', tenant, session), limits.perSession)
   if (isRoot && inCompany && limits.perTenant !== Infinity) add(frame('tenant', tenant), limits.perTenant)
+  if (task && limits.tasksPerSession !== Infinity) add(frame('tasks', tenant, session), limits.tasksPerSession)
+  // Runs of a schedule that follow each other.
+  if (task?.queue !== undefined) add(frame('task queue', tenant, session, task.queue), 1)
   // Rates are for starts.
   const toolRate = tool.limits.rate ?? limits.rate?.perTool
   if (!back && toolRate) add(frame('tool rate', tool.id), toolRate.count, milliseconds(toolRate.per, 'rate'))

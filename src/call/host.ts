@@ -10,6 +10,7 @@ import type { RememberedRule } from '../policy/remembered.ts'
 import type { Budget } from '../policy/budget.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
+import type { TasksOfSession } from '../tool/task.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Alarms } from './alarms.ts'
 import type { KnownConnection } from './connections.ts'
@@ -46,6 +47,8 @@ export interface CallHost {
     calls: readonly { id: string; name: string; input?: unknown }[],
     how: { name: string; pace: Pace | null; signal: AbortSignal },
   ): Promise<NestedOutcome[]>
+  /** Tasks of the session, for a body: what it starts belongs to the task that it is, if it is one. */
+  tasks(of: Invocation): TasksOfSession
   /** What the calls of a session gave, whole. */
   outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */

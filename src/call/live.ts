@@ -5,6 +5,7 @@ import type { Invocation } from '../engine/engine.ts'
 import type { RedactedStream } from '../secret/redact.ts'
 import type { Progress } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
+import { runOf } from './task-run.ts'
 
 const everyMs = 100
 
@@ -25,6 +26,7 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   const streams = new Map<string, RedactedStream>()
   let generation = host.redact.generation
   const most = host.sizes.event
+  const task = runOf(invocation)
 
   const tell = (): void => {
     if (progress) host.live(invocation, 'call.progress', progress)
@@ -43,6 +45,7 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   }
   /** Cut after secrets were taken out: half of one would not be known again. */
   const add = (text: string, stream: string): void => {
+    if (text !== '') task?.output(text, stream)
     if (characters > most || text === '') return
     const room = most - characters
     const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
@@ -57,13 +60,14 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
         const shown = host.redact.deep({ ...next }) // as it is now: the body may go on to use the object
         const { label } = shown
         progress = typeof label === 'string' && label.length > most ? { ...shown, label: label.slice(0, most).toWellFormed() } : shown
+        task?.progress(progress)
       } catch (error) {
         return host.logger.warn('A progress could not be read', { tool: invocation.request.tool, callId: invocation.callId, error })
       }
       soon()
     },
     output(given, stream) {
-      if (over || characters > most || given === '') return
+      if (over || given === '' || (characters > most && !task?.takesOutput)) return
       // What was learned since is looked for too.
       if (generation !== host.redact.generation) {
         for (const [name, old] of streams) add(old.end(), name)

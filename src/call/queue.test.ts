@@ -33,6 +33,7 @@ function ask(queue: Queue, name: Name, about: { tenant?: string; session?: strin
     tool: tools.get(name) as Entry['tool'],
     key,
     admitted: false,
+    task: undefined,
     above,
     onStop(hear) {
       listening++

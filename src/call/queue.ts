@@ -25,6 +25,7 @@ export class Queue {
   /** By tenant and session: looked up by every call, so no name is made of them. */
   readonly #sessions = new Map<string, Map<string, CountGate>>()
   readonly #worker: CountGate
+  readonly #tasks: CountGate
   readonly #circles = new Circles()
   readonly families = new Families()
   readonly turns = new Turns(this.families)
@@ -37,6 +38,7 @@ export class Queue {
     this.#clock = clock
     this.#limits = { ...defaults, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
+    this.#tasks = new CountGate(this.#limits.tasksPerWorker)
   }
 
   /** How many lines, turns and gates there are: none when nobody waits or runs. */
@@ -150,9 +152,9 @@ export class Queue {
 
   /** Nested calls are in the place of their outermost call. Rates are for starts. */
   #gatesOf({ entry, above, back }: Slot): Gate[] {
-    const { position, tool, key } = entry
+    const { position, tool, key, task } = entry
     const { tenant, session } = position
-    const { perSession, perTenant, perTool, rate } = this.#limits
+    const { perSession, perTenant, perTool, tasksPerSession, rate } = this.#limits
     const gates: Gate[] = []
     if (tool.concurrency.kind === 'exclusive') gates.push(this.#lending(frame('exclusive', tenant, session), 1))
     else if (key !== null) gates.push(this.#lending(frame('key', tenant, key), 1))
@@ -161,10 +163,11 @@ export class Queue {
     const isRoot = above.length === 0
     if (isRoot) {
       if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
-      if (perTenant !== Infinity) {
-        const name = frame('tenant', tenant)
-        gates.push(this.#gate(name, () => new CountGate(perTenant, () => this.#gates.delete(name))))
-      }
+      if (perTenant !== Infinity) gates.push(this.#count(frame('tenant', tenant), perTenant))
+      // Counted across workers as well (fleet.ts); here, so that those who wait for each other in this process do not ask the store.
+      if (task && tasksPerSession !== Infinity) gates.push(this.#count(frame('tasks', tenant, session), tasksPerSession))
+      if (task?.queue !== undefined) gates.push(this.#count(frame('task queue', tenant, session, task.queue), 1))
+      if (task) gates.push(this.#tasks)
       gates.push(this.#worker)
     }
     if (back) return gates
@@ -172,6 +175,10 @@ export class Queue {
     if (toolRate) gates.push(this.#rate(frame('tool rate', tool.id), toolRate))
     if (isRoot && rate?.perTenant) gates.push(this.#rate(frame('tenant rate', tenant), rate.perTenant))
     return gates
+  }
+
+  #count(name: string, capacity: number): Gate {
+    return this.#gate(name, () => new CountGate(capacity, () => this.#gates.delete(name)))
   }
 
   #lending(name: string, capacity: number): Gate {

@@ -13,6 +13,8 @@ import { type Asking, Unanswered } from './asked.ts'
 import { askInContext } from './in-context.ts'
 import { finish } from './finish.ts'
 import { settleThrown } from './settle.ts'
+import { notStarted } from './stopped.ts'
+import { runOf } from './task-run.ts'
 
 export type Move = 'start' | 'rerun' | 'reconcile' | 'unknown'
 
@@ -50,14 +52,37 @@ export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSe
   if (!interrupted) return null
   switch (moveAfter(interrupted, onCrashNow(invocation, tool), tool.reconcile !== undefined)) {
     case 'start':
-    case 'rerun':
       return null
+    case 'rerun':
+      return invocation.options.task ? pause(asking, interrupted) : null
     case 'unknown':
       return { settle: unknownOutcome(interrupted) }
     case 'reconcile':
       return reconcile(asking, accepted, interrupted)
   }
 }
+
+/** A task that lost its worker does not run into the next one at once (TASK-6). */
+async function pause({ invocation }: Asking, { attempt }: Interruption): Promise<ToSettle | null> {
+  const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** (Math.max(1, invocation.deaths) - 1))
+  const stop = new AbortController()
+  const forget = invocation.onStop(() => stop.abort())
+  const run = runOf(invocation)
+  run?.status(`Goes on after a lost worker (attempt ${attempt + 1})`)
+  run?.gather()
+  try {
+    await invocation.sleep(`sleep:recovery:${attempt}`, ms, stop.signal)
+    return null
+  } catch (error) {
+    if (!invocation.stopped) throw error
+    return notStarted(invocation.stopped, true)
+  } finally {
+    forget()
+  }
+}
+
+const firstPauseMs = 1_000
+const longestPauseMs = 60_000
 
 /** The stricter of what the tool was and what it is wins (CALL-7). */
 const onCrashNow = (invocation: Invocation, tool: Tool): OnCrash => (invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool))

@@ -37,6 +37,12 @@ export function resolveTool(invocation: Invocation, host: CallHost): Resolved | 
   return { settle: unavailable(`There is no tool named '${name}'.${hint}${missing}`) }
 }
 
+/** The tool as this call runs it: of a task, as it is in the background now. */
+export function inItsForm(tool: Tool, { options }: Invocation): Tool | ToSettle {
+  if (!options.task) return tool
+  return tool.background ?? { settle: unavailable(`Tool does not support background execution: ${tool.name}`) }
+}
+
 /** How soon a source is asked again on behalf of a call that must not end for its absence. */
 const againMs = 5_000
 

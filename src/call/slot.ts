@@ -5,6 +5,7 @@ import type { Families } from './family.ts'
 import type { Gate, Guest } from './gate.ts'
 import type { Place } from './line.ts'
 import type { CallPosition } from '../journal/call-state.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
 import type { FleetPlace } from '../engine/engine.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Tool } from '../tool/tool.ts'
@@ -17,6 +18,8 @@ export interface Entry {
   readonly key: string | null
   /** The calls it runs under, the outermost first. */
   readonly above: readonly string[]
+  /** It is a task. */
+  readonly task: TaskTerms | undefined
   /** Its body had begun before. */
   readonly admitted: boolean
   /** Tells it when it is no longer wanted, for as long as it waits. */

@@ -6,9 +6,6 @@ import type { ClockName } from './clocks.ts'
 
 export type Why = Stop | ClockName | { readonly aborted: Failure }
 
-/** How long what was told to stop has to end by itself. */
-export const graceMs = 50
-
 export const isOver = (why: Why): why is Extract<Stop, { over: unknown }> => typeof why === 'object' && 'over' in why
 export const isAbort = (why: Why): why is { readonly aborted: Failure } => typeof why === 'object' && 'aborted' in why
 type Ending = Exclude<Why, { over: unknown }>

@@ -12,9 +12,15 @@ import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
+import type { Tasks } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { Around } from './around.ts'
+import { emitting } from './emit.ts'
+import type { Inside } from './inside.ts'
+import { taskContext } from './task-context.ts'
+import { runOf } from './task-run.ts'
+import { tasksInBody } from './tasks-in-body.ts'
 import { waitTerms } from './wait-terms.ts'
 import { LaterHandle, parksOn } from './later.ts'
 import { askQuestion } from './question.ts'
@@ -42,6 +48,9 @@ type Verb =
   | 'output'
   | 'log'
   | 'attachments'
+  | 'task'
+  | 'tasks'
+  | 'emit'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
 
 /** Tools that were warned about, by whose logger was told: once is enough. */
@@ -145,6 +154,10 @@ export function verbsOf(context: Around): Verbs {
 
   const derived = (purpose: string, bytes: number): Buffer => Buffer.from(invocation.derive(purpose)).subarray(0, bytes)
 
+  const inside: Inside = { leaf, entry, needsRerun, outside }
+  const taskRun = runOf(invocation)
+  const task = taskRun && taskContext(context, taskRun, inside)
+  let tasks: Tasks | undefined
   let log: Logger | undefined
   let attachments: Attachments | undefined
   return {
@@ -214,6 +227,12 @@ export function verbsOf(context: Around): Verbs {
       pace?.progress()
       context.live.output(text, stream ?? 'stdout')
     },
+    task,
+    get tasks() {
+      tasks ??= tasksInBody(context, inside)
+      return tasks
+    },
+    emit: emitting(context, taskRun, inside),
     get log() {
       log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt })
       return log

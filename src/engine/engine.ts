@@ -127,6 +127,18 @@ export interface Tally {
   count(kept: readonly (string | null)[]): { readonly keep: readonly string[]; readonly mark: string }
 }
 
+/** What is kept by name and belongs to an invocation: written by its holder alone, together with what happens to the call (TASK-3). */
+export interface BesideCall {
+  /** What is kept there now, or is about to be. */
+  read(name: KeptName): Promise<string | null>
+  /** On record with what is written next: the outcome at the latest. */
+  keep(...rows: NonNullable<Change['keep']>): void
+  /** A fact for the feed, likewise. */
+  tell<T extends EventType>(type: T, body: EventBodies[T]): void
+  /** Writes now what waits to be written; durable when it resolves. Throws if this execution no longer counts. */
+  flush(): Promise<void>
+}
+
 export interface Invocation {
   readonly request: CallRequest
   /** What came with the call. */
@@ -171,6 +183,7 @@ export interface Invocation {
   begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>>
   readonly places: PlacesOfCall
   readonly asks: AsksOfCall
+  readonly beside: BesideCall
   /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
   recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
@@ -189,6 +202,8 @@ export interface Invocation {
    * in an earlier execution too.
    */
   abandon(): Promise<readonly Wait[]>
+  /** Waits for something that is on record elsewhere: meanwhile the call may be let go, and taken up again. */
+  aside<T>(wait: () => Promise<T>): Promise<T>
   /** Sleeps until an instant recorded at the first call. */
   sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
   /** A recorded instant. */
@@ -261,9 +276,16 @@ export type ResolveAnswer =
 
 export type AlsoWritten = Pick<Change, 'keep' | 'events'> & Partial<Pick<Change, 'guards'>>
 
+/** `there`: a call stands at that place, this one or another. `refused`: a guard of it is not true; nothing was written. */
+export type Put = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }
+
 export interface Engine {
   /** Starts the call at this position, or joins the one that is there. */
   start(asked: Asked): Soon<Started>
+  /** Puts a call on record that whoever has its tool will run, in one write with what else that means. Durable when it resolves. */
+  put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put>
+  /** How the call at this place ends, whenever it does; undefined if there is none. */
+  settled(position: CallPosition): Promise<Settled | undefined>
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
   /** Answers a wait that asks somebody, in one write with what else it means. False: another answer, or a guard, was first. */
   answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean>

@@ -9,6 +9,7 @@
 // far it had come.
 
 import type { AskTerms } from './ask-terms.ts'
+import type { TaskTerms } from './task-terms.ts'
 
 export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
 
@@ -90,6 +91,8 @@ export interface CallOptions {
   readonly unattended?: true
   /** The rules of its session, which hold on whatever worker it runs. */
   readonly policy?: unknown
+  /** It is a task: nobody waits for it where it was asked for. */
+  readonly task?: TaskTerms
   /** The id of the host's secret it began under, where that is not the one the store was made with. */
   readonly secret?: string
 }

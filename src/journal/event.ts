@@ -38,6 +38,17 @@ export interface EventBodies {
   /** A rule that a person made answers instead of one: nobody was asked. */
   'decision.remembered': { readonly rule: string; readonly decision: 'approve' | 'deny'; readonly by: string; readonly fingerprint: string }
   'rule.revoked': { readonly rule: string; readonly by: string; readonly door: string }
+  'task.created': { readonly task: string; readonly kind: string; readonly tool: string }
+  /** Its runner told what it does, or how far it is. */
+  'task.updated': { readonly task: string; readonly attempt: number }
+  /** Its log has so many characters now. */
+  'task.output': { readonly task: string; readonly characters: number }
+  'task.artifact': { readonly task: string; readonly artifacts: number }
+  /** `in`: to the task. `out`: of it; with `asks` it waits for a reply. */
+  'task.message': { readonly task: string; readonly message: string; readonly direction: 'in' | 'out'; readonly asks?: true }
+  'task.signal': { readonly task: string; readonly name: string }
+  /** What a body told with ctx.emit; the payload is kept under its number. */
+  'task.event': { readonly task: string; readonly type: string; readonly number: number }
   'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
 }
 

@@ -5,6 +5,7 @@ import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/
 import { contentText } from '../engine/content.ts'
 import type { Asked } from '../engine/engine.ts'
 import type { CallOptions, CallPosition } from '../journal/call-state.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -33,6 +34,8 @@ interface Around {
   readonly root: string | undefined
   readonly above: readonly string[] | undefined
   readonly turn: string | undefined
+  /** It is a task. */
+  readonly task?: TaskTerms | undefined
 }
 
 export function askedOf(
@@ -75,7 +78,7 @@ function optionsOf(
   call: CallAsk,
   tool: string,
   read: ReadArguments,
-  { batch, order, root, above, turn, stop }: Around,
+  { batch, order, root, above, turn, stop, task }: Around,
   { policy, unattended }: Place,
   terms: Pick<CallOptions, 'internal' | 'absent'>,
   mostBytes: number,
@@ -93,6 +96,7 @@ function optionsOf(
   if (stop) options.stop = true
   if (turn !== undefined) options.turn = turn
   if (root !== undefined) options.root = root
+  if (task !== undefined) options.task = task
   if (above !== undefined) options.above = above
   if (policy !== undefined) options.policy = policy
   if (unattended) options.unattended = true

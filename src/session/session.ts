@@ -9,11 +9,15 @@ import type { ResolveAnswer } from '../engine/engine.ts'
 import type { ClientCall, ClientCallAt } from '../people/clients.ts'
 import type { People } from '../people/people.ts'
 import type { Answer } from '../wait/resolution.ts'
+import type { Notices } from '../background/notices.ts'
+import type { SessionFiles } from '../files/session-files.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
+import type { Tasks, TasksOfSession } from '../tool/task.ts'
 import type { Registry } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, checkTurn, type OpenCall, type Until } from './ask.ts'
+import type { Place } from './asked.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
@@ -71,6 +75,12 @@ export interface Session {
   readonly events: ReadFeed
   /** The calls of this session as they are on record. */
   readonly calls: Calls
+  /** Work that outlives the call, the turn and the process that began it. */
+  readonly tasks: Tasks
+  /** Files of this session. What tasks said and gave is below /.background, where only the runtime writes. */
+  readonly files: SessionFiles
+  /** What the session, and its model, is to be told: tasks that have ended, asked or told something, and what came due. */
+  readonly notices: Notices
   /** Whole results, where the model was shown a part. */
   readonly outputs: Outputs
   /** The bytes behind attachments of this tenant. */
@@ -100,7 +110,12 @@ export interface SessionHost {
   readonly works: boolean
   readonly people: Pick<People, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
+  tasks(owner: Place): TasksOfSession
+  notices(of: { tenant: string; session: string }): Notices
+  files(of: { tenant: string; session: string }): SessionFiles
 }
+
+const sessionTasks = (tasks: TasksOfSession): Tasks => ({ ...tasks, wait: (id, how = {}) => tasks.wait(id, how) })
 
 const turnOf = (turn: string | undefined): { turn?: string } => (turn === undefined ? {} : { turn: checkTurn(turn) })
 
@@ -182,6 +197,9 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     supersede: (reason = 'A new message came first', by) => supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
+    tasks: sessionTasks(host.tasks(place)),
+    files: host.files({ tenant, session: id }),
+    notices: host.notices({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),
   }

@@ -4,8 +4,12 @@ import type { Kept, KeptQuery, Store } from './store.ts'
 
 const pageOf = 200
 
-export async function* everyKept(store: Pick<Store, 'keptOf'>, query: Omit<KeptQuery, 'after' | 'limit'>): AsyncGenerator<Kept, void> {
-  for (let after = ''; ;) {
+export async function* everyKept(
+  store: Pick<Store, 'keptOf'>,
+  query: Omit<KeptQuery, 'after' | 'limit'>,
+  from = '',
+): AsyncGenerator<Kept, void> {
+  for (let after = from; ;) {
     const page = await store.keptOf({ ...query, after, limit: pageOf })
     yield* page
     const last = page.at(-1)

@@ -21,10 +21,10 @@ export class MemoryKept {
     else all.set(nameOf(name), { ...name, revision: (all.get(nameOf(name))?.revision ?? 0) + 1, value })
   }
 
-  list({ of, tenant, session, after, limit }: KeptQuery): Kept[] {
+  list({ of, tenant, session, after, limit, newest = false }: KeptQuery): Kept[] {
     return [...(this.#collections.get(of)?.values() ?? [])]
-      .filter((each) => each.key > after && isIn(each, tenant, session))
-      .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+      .filter((each) => (newest && after !== '' ? each.key < after : each.key > after) && isIn(each, tenant, session))
+      .toSorted((a, b) => (a.key < b.key === newest ? 1 : -1))
       .slice(0, limit)
   }
 

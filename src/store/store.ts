@@ -80,6 +80,8 @@ export interface KeptQuery {
   readonly session?: string
   readonly after: string
   readonly limit: number
+  /** The highest key first; then `after` is where to go on downwards. */
+  readonly newest?: boolean
 }
 
 export interface Change {
@@ -233,7 +235,7 @@ export interface Store {
   nextDeadline(): Soon<number | undefined>
   attachment(tenant: string, id: string): Soon<AttachmentRecord | undefined>
   kept(name: KeptName): Soon<Kept | undefined>
-  /** In the order of their keys, after this one ('' for all). Costs what is found, not what there is. */
+  /** In the order of their keys (or the other way round), after this one ('' for all). Costs what is found, not what there is. */
   keptOf(query: KeptQuery): Soon<Kept[]>
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
   events(query: EventQuery): Soon<EventRecord[]>

@@ -1,6 +1,7 @@
 // TESTING: a runtime in memory whose time stands still until it is moved.
 
-import { openRuntime, type Runtime, type RuntimeOptions } from '../runtime.ts'
+import { openRuntime } from '../runtime.ts'
+import type { Runtime, RuntimeOptions } from '../runtime/options.ts'
 import type { Session } from '../session/session.ts'
 import { type ManualClock, manualClock } from './clock.ts'
 

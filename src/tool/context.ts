@@ -2,7 +2,9 @@
 
 import type { Duration } from '../kernel/duration.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import type { TaskProgress } from '../kernel/task.ts'
 import type { Attachment, Json, Recorded } from '../kernel/value.ts'
+import type { TaskContext, Tasks } from './task.ts'
 
 export interface StepOptions {
   /** Never run it twice, not even if that means not knowing: interrupted, it throws `step_unknown`. Costs one more sync. */
@@ -171,14 +173,15 @@ export interface ToolContext {
   readonly attachments: Attachments
   /** The whole of what other calls gave, where the model was shown a part. */
   readonly outputs: Outputs
+  /** What a body that is a task has besides; null for a call that somebody waits for. */
+  readonly task: TaskContext | null
+  /** Tasks of this session. What a body starts here is the same task however often the body runs. */
+  readonly tasks: Tasks
+  /** Tells an event that the tool declares; in a task only. The same `key` is the same event: another payload under it is emit_conflict. */
+  emit(type: string, payload?: unknown, how?: { readonly key?: string }): Promise<void>
 }
 
-export interface Progress {
-  readonly current?: number
-  readonly total?: number
-  readonly unit?: string
-  readonly label?: string
-}
+export type Progress = TaskProgress
 
 /** What a nested call needs of a tool: its name, and its types. */
 export interface NamedTool<Ask, Output> {

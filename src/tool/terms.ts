@@ -115,7 +115,7 @@ export function checkRate(rate: Rate, what: string, wrong: Wrong): void {
   if (positive(rate.per, `${what}.per`, wrong) === 0) wrong(`${what}.per is zero`)
 }
 
-function positive(duration: Duration, what: string, wrong: Wrong): number {
+export function positive(duration: Duration, what: string, wrong: Wrong): number {
   try {
     return milliseconds(duration, what)
   } catch (error) {

@@ -21,6 +21,7 @@ import {
   type ToolLimits,
   limitsOf,
 } from './terms.ts'
+import { type Background, backgroundOf, type BackgroundTerms, type CompiledEvent } from './background.ts'
 import type { RequiredConnection, ToolResult } from './result.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
 
@@ -116,6 +117,8 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
   /** The caller runs it: calls are handed out, and answered with session.answer. Then there is no `execute`; `timeout` is how long it has (300 s). */
   readonly client?: boolean
+  /** It can run as a task, which outlives who asked for it: with its own body (`true`), or as said here. */
+  readonly background?: boolean | Background<InputOf<S>, NoInfer<Awaited<R>>>
   readonly execute?: (input: InputOf<S>, ctx: ToolContext) => R
 }
 
@@ -146,6 +149,14 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly cancel: ((wait: CancelledWait<never>, ctx: ToolContext) => unknown) | undefined
   /** The caller runs it. */
   readonly client: boolean
+  /** The same tool as it runs in the background; undefined where it does not. */
+  readonly background: Tool | undefined
+  /** How long it has to end by itself when it is told to stop. */
+  readonly graceMs: number
+  /** A call that takes longer goes on in the background. */
+  readonly afterMs: number | undefined
+  /** What it may emit as a task. */
+  readonly events: ReadonlyMap<string, CompiledEvent>
   readonly execute: (input: never, ctx: ToolContext) => unknown
   /** Where it comes from, when it is a provider's. The hints are the provider's own words; of those above, what it is not trusted with is gone. */
   readonly remote: Remote | undefined
@@ -188,6 +199,7 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'reconcile',
   'cancel',
   'client',
+  'background',
   'execute',
 ]
 const functions = ['preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
@@ -225,7 +237,9 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([id, name, description, input.json, output?.json ?? null, hints, version ?? null]))
     .digest('base64url')
-  return made({
+  const background = backgroundOf(definition.background, definition.timeout, name, wrong)
+  if (client && background) wrong('background is for tools that run here, and the client runs this one')
+  const own = {
     id,
     name,
     title: definition.title,
@@ -251,10 +265,24 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     reconcile: definition.reconcile,
     cancel: definition.cancel,
     client,
+    background: undefined,
+    graceMs: defaultGraceMs,
+    afterMs: background?.afterMs,
+    events: noEvents,
     execute,
     remote: undefined,
     fingerprint,
-  })
+  }
+  return made({ ...own, background: background && inBackground(own, background) })
+}
+
+/** How long what was told to stop has to end by itself (TIME-1). */
+export const defaultGraceMs = 50
+const noEvents: ReadonlyMap<string, CompiledEvent> = new Map()
+
+/** The same tool as a task runs it. */
+function inBackground(own: Omit<Tool, 'types'>, { execute, onCrash, clocks, graceMs, events }: BackgroundTerms): Tool {
+  return made({ ...own, execute: execute ?? own.execute, onCrash: onCrash ?? own.onCrash, clocks, graceMs, events })
 }
 
 const handedOut = (): never => {
@@ -287,5 +315,5 @@ export function remoteTool(of: Tool, about: { id: string; provider: string; trus
   const { hints } = of
   const risks: Hints = { ...(hints.destructive ? { destructive: true } : {}), ...(hints.openWorld ? { openWorld: true } : {}) }
   const doubted = { hints: risks, concurrency: of.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : of.concurrency }
-  return made({ ...of, id, ...(trusted ? {} : doubted), remote: { provider, trusted, hints } })
+  return made({ ...of, id, background: undefined, afterMs: undefined, ...(trusted ? {} : doubted), remote: { provider, trusted, hints } })
 }

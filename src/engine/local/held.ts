@@ -28,6 +28,8 @@ export class HeldCall {
   readonly host: Host
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
+  /** What is kept beside it, and facts about that: with what is written next. */
+  beside: Required<Pick<Change, 'keep' | 'events'>> | null = null
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
   mayHavePlaces: boolean
   stopped: Stop | null = null
@@ -118,7 +120,15 @@ export class HeldCall {
   /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
   held(change: Omit<Change, 'guards'>): Change {
     const said = change.steps ? attachmentsIn(...change.steps.flatMap(({ input, value }) => [input, value])) : none
-    return { guards: this.#guards(), ...change, ...this.#waiting(said) }
+    return this.#along({ guards: this.#guards(), ...change, ...this.#waiting(said) })
+  }
+
+  /** With what waits to be kept beside it. */
+  #along(change: Change): Change {
+    const { beside } = this
+    if (!beside) return change
+    this.beside = null
+    return { ...change, keep: [...beside.keep, ...(change.keep ?? [])], events: [...beside.events, ...change.events] }
   }
 
   /** The call as it now stands, and the event that tells of it. */
@@ -126,7 +136,7 @@ export class HeldCall {
     const { progress } = this
     const change: Change = { guards: this.#guards(), updateCall: { uid: this.request.uid, progress, release }, events: [event] }
     const said = attachmentsIn(progress.args, progress.outcome)
-    return this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change
+    return this.#along(this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change)
   }
 
   /** The attachments that these texts speak of. */
@@ -166,7 +176,8 @@ export class HeldCall {
     this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at, deaths, trouble })
     const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
     const had = this.mayHavePlaces
-    const change = had || also ? { ...settled, ...this.giving(), ...also } : settled
+    const keep = also?.keep ? { keep: [...(settled.keep ?? []), ...also.keep] } : {}
+    const change = had || also ? { ...settled, ...this.giving(), ...keep } : settled
     this.letsGo('under way')
     this.host.store.write(change, (answer) => {
       if ('failed' in answer && answer.alone) {

@@ -5,11 +5,12 @@ import type { Ids } from '../../kernel/id.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
-import type { Lease } from './lease.ts'
-import type { Answers } from './answers.ts'
-import type { FleetPlaces } from './places.ts'
-import type { Tallies } from './tallies.ts'
-import type { Timers, Waiters } from './wake.ts'
+import { Answers } from './answers.ts'
+import { Lease } from './lease.ts'
+import type { LocalEngineOptions } from './options.ts'
+import { FleetPlaces } from './places.ts'
+import { Tallies } from './tallies.ts'
+import { Timers, Waiters } from './wake.ts'
 
 export interface Host {
   readonly store: Store
@@ -25,4 +26,14 @@ export interface Host {
   readonly tallies: Tallies
   /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
   readonly closing: () => boolean
+}
+
+export function openHost(options: LocalEngineOptions, closing: () => boolean): Host {
+  const { store, clock, ids, keys, logger, judge } = options
+  const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
+  const waiters = new Waiters(store)
+  const answers = new Answers({ store, clock, waiters, judge })
+  const timers = new Timers({ store, clock, logger, expire: (wait) => answers.expire(wait) })
+  const tallies = new Tallies(store, clock)
+  return { store, clock, ids, keys, logger, lease, waiters, timers, answers, places: new FleetPlaces(options), tallies, closing }
 }

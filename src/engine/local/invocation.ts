@@ -22,6 +22,7 @@ import { encodeResolution } from '../../wait/resolution.ts'
 import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
 import { CallAsks } from './asks.ts'
+import { Beside } from './beside.ts'
 import { CallPlaces } from './call-places.ts'
 import { cancelBefore } from './cancelling.ts'
 import { atRisk, forgiven } from './deaths.ts'
@@ -45,6 +46,7 @@ export class LocalInvocation implements Invocation {
   readonly #known: Known
   #places: CallPlaces | null = null
   #asks: CallAsks | null = null
+  #beside: Beside | null = null
   #ownWaits: CallWaits | null = null
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
@@ -91,6 +93,10 @@ export class LocalInvocation implements Invocation {
     this.#asks ??= new CallAsks(this.#host, this.held, this.#known)
     return this.#asks
   }
+  get beside(): Beside {
+    this.#beside ??= new Beside(this.held)
+    return this.#beside
+  }
   get tally(): Invocation['tally'] {
     return (tally) => this.#host.tallies.add({ held: this.held, known: this.#known, tally })
   }
@@ -119,17 +125,6 @@ export class LocalInvocation implements Invocation {
   /** Whether it would be if all that it called were: no step runs, and its body may be run again. */
   get mayBeIdle(): boolean {
     return this.#running === 0 && this.held.progress.state === 'running' && this.terms?.onCrash === 'rerun'
-  }
-
-  /** Puts a new call on record; rides with whatever its pipeline writes next. */
-  insert(): void {
-    const { request, held } = this
-    held.ride({
-      guards: [{ kind: 'absent', position: request.position }],
-      insertCall: request,
-      ...held.uses(request.input),
-      events: [held.event('call.received', request.createdAt, { tool: this.options.name ?? request.tool })],
-    })
   }
 
   accept(args: string, terms: string): string {
@@ -234,6 +229,10 @@ export class LocalInvocation implements Invocation {
     const resolution = await this.#idly.asked(() => this.#host.waiters.answer(wait.id, signal))
     this.#known.answered(wait.name, encodeResolution(resolution))
     return resolution
+  }
+
+  aside<T>(wait: () => Promise<T>): Promise<T> {
+    return this.#idly.asked(wait)
   }
 
   async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {

@@ -4,35 +4,31 @@
 import { PawlError } from '../../kernel/errors.ts'
 import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
 import { encode } from '../../kernel/value.ts'
-import type { CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
+import type { CallPosition, CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
 import { noTimes, timesOf } from '../../journal/times.ts'
 import { isUnreadable } from '../../secret/seal.ts'
 import type { Hint } from '../../store/store.ts'
-import type { AlsoWritten, Asked, Drive, Driven, Engine, ResolveAnswer, Started, Wait } from '../engine.ts'
-import { Answers } from './answers.ts'
+import type { AlsoWritten, Asked, Drive, Driven, Engine, Put, ResolveAnswer, Settled, Started, Wait } from '../engine.ts'
 import { Cancels } from './cancels.ts'
 import { takeDown } from './children.ts'
-import type { Host } from './host.ts'
+import { type Host, openHost } from './host.ts'
 import type { LocalEngineOptions } from './options.ts'
 import { LocalInvocation } from './invocation.ts'
 import { sameContent } from '../content.ts'
-import { finished, type Live } from './live.ts'
+import { handOver } from './hand-over.ts'
+import type { Live } from './live.ts'
 import { Lives } from './lives.ts'
-import { Lease } from './lease.ts'
+import type { Lease } from './lease.ts'
 import { newRecord } from './new-record.ts'
 import { Outside } from './outside.ts'
-import { FleetPlaces } from './places.ts'
 import { journalOf, recordedForm } from './recorded.ts'
-import { submit } from './submit.ts'
+import { arrival, put, submit } from './submit.ts'
 import { Sweeper } from './sweep.ts'
-import { Tallies } from './tallies.ts'
-import { Timers, Waiters } from './wake.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
 
 export class LocalEngine implements Engine {
   readonly #host: Host
-  readonly #answers: Answers
   readonly #cancels: Cancels
   readonly #drive: Drive
   readonly #sweeper: Sweeper
@@ -45,20 +41,14 @@ export class LocalEngine implements Engine {
   #closed = false
 
   private constructor(options: LocalEngineOptions) {
-    const { store, clock, ids, keys, logger } = options
+    const { store, clock } = options
     this.#drive = options.drive
     this.#lives = new Lives(clock)
     this.#works = options.works ?? true
     this.#tools = options.tools
-    const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
-    const waiters = new Waiters(store)
-    const answers = new Answers({ store, clock, waiters, judge: options.judge })
-    this.#answers = answers
-    this.#cancels = new Cancels(store, this.#answers, this.#lives)
-    const timers = new Timers({ store, clock, logger, expire: (wait) => this.#answers.expire(wait) })
-    const places = new FleetPlaces(options)
-    const tallies = new Tallies(store, clock)
-    this.#host = { store, clock, ids, keys, logger, lease, waiters, timers, answers, places, tallies, closing: () => this.#closing }
+    this.#host = openHost(options, () => this.#closing)
+    const { waiters, timers } = this.#host
+    this.#cancels = new Cancels(store, this.#host.answers, this.#lives)
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,
@@ -108,23 +98,38 @@ export class LocalEngine implements Engine {
     return live instanceof Promise ? live.then((opened) => this.#joined(opened, asked)) : this.#joined(live, asked)
   }
 
+  #check(): void {
+    if (this.#closing) throw new PawlError('runtime_closed')
+  }
+
   get lease(): Lease {
     return this.#host.lease
   }
 
+  async put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
+    this.#check()
+    return put(this.#host, asked, also)
+  }
+
+  async settled(position: CallPosition): Promise<Settled | undefined> {
+    const record = this.#lives.at(position) ? undefined : await this.#host.store.callAt(position)
+    const live = await (this.#lives.at(position) ?? (record && this.#found(record)))
+    return live?.settled()
+  }
+
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
-    if (this.#closing) throw new PawlError('runtime_closed')
-    return this.#answers.resolve(key, resolution)
+    this.#check()
+    return this.#host.answers.resolve(key, resolution)
   }
 
   async answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean> {
-    if (this.#closing) throw new PawlError('runtime_closed')
-    return this.#answers.decide(wait, call, resolution, also)
+    this.#check()
+    return this.#host.answers.decide(wait, call, resolution, also)
   }
 
   async answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer> {
-    if (this.#closing) throw new PawlError('runtime_closed')
-    return this.#answers.answered(wait, call, resolution)
+    this.#check()
+    return this.#host.answers.answered(wait, call, resolution)
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
@@ -134,18 +139,8 @@ export class LocalEngine implements Engine {
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return
     this.#closing = true
-    const { lease, timers, clock, store } = this.#host
     this.#stopListening()
-    timers.stop()
-    await this.#sweeper.stop()
-    const over = new PawlError('runtime_closed')
-    // What has not begun does not begin here any more. It stays ours to the end, so that nobody overtakes what runs before it.
-    for (const { invocation } of this.#lives.byUid.values()) if (invocation?.unbegun) invocation.held.end(over)
-    await finished(this.#lives.byUid, graceMs, clock)
-    this.#closed = true
-    await this.#lives.close(over)
-    lease.stop()
-    await store.leave(lease.worker)
+    await handOver(this.#host, { lives: this.#lives, sweeper: this.#sweeper, graceMs, closed: () => (this.#closed = true) })
   }
 
   /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
@@ -154,16 +149,20 @@ export class LocalEngine implements Engine {
     const go = (record: CallRecord | undefined): Live => {
       // It closed while the store was asked.
       if (this.#closed) throw new PawlError('runtime_closed')
-      if (!record) return this.#begin(asked)
-      const live = this.#watch(record)
-      if (found instanceof Promise) this.#looks(this.#outside.lookAt(live))
-      if (this.#sweeper.isOrphan(record.uid)) this.look()
-      // A settled call is answered from its record; only open ones stay in memory.
-      if (record.state === 'settled') this.#lives.leave(asked.position)
-      else this.#lives.stand(asked.position, live)
-      return live
+      return record ? this.#found(record, found instanceof Promise) : this.#begin(asked)
     }
     return found instanceof Promise ? found.then(go) : go(found)
+  }
+
+  /** A call that is on record. `later`: it was read a moment ago. */
+  #found(record: CallRecord, later = true): Live {
+    const live = this.#watch(record)
+    if (later) this.#looks(this.#outside.lookAt(live))
+    if (this.#sweeper.isOrphan(record.uid)) this.look()
+    // A settled call is answered from its record; only open ones stay in memory.
+    if (record.state === 'settled') this.#lives.leave(record.position)
+    else this.#lives.stand(record.position, live)
+    return live
   }
 
   #joined(live: Live, asked: Asked): Started | Promise<Started> {
@@ -194,7 +193,7 @@ export class LocalEngine implements Engine {
       return live
     }
     const invocation = new LocalInvocation(this.#host, record, { options })
-    invocation.insert()
+    invocation.held.ride(arrival(record, options?.name)) // with whatever its pipeline writes next
     this.#run(live, invocation)
     return live
   }

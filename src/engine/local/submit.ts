@@ -1,22 +1,42 @@
-// A call that is put on record here and run elsewhere: it is nobody's until a worker claims it.
+// Calls are put on record: with whoever holds them, or as nobody's until a worker claims them.
 
 import type { CallRecord } from '../../journal/call-state.ts'
 import { eventOf } from '../../journal/event.ts'
 import { attachmentsIn } from '../../journal/uses.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
-import type { Asked } from '../engine.ts'
+import type { AlsoWritten, Asked, Put } from '../engine.ts'
+import type { Host } from './host.ts'
+import { newRecord } from './new-record.ts'
 
 /** Resolves when it is known whether it is. */
-export function submit(store: Store, record: CallRecord, { options, tool }: Asked, heard: (answer: Written) => void): Promise<void> {
-  const { position, uid, createdAt } = record
-  const subject = { tenant: position.tenant, session: position.session, call: uid }
-  const events = [eventOf(subject, 'call.received', createdAt, { tool: options?.name ?? tool })]
-  const uses = attachmentsIn(record.input).map((id) => ({ tenant: position.tenant, id, call: uid }))
-  const change: Change = { guards: [{ kind: 'absent', position }], insertCall: record, ...(uses.length > 0 ? { uses } : {}), events }
+export function submit(store: Store, record: CallRecord, asked: Asked, heard: (answer: Written) => void): Promise<void> {
   return new Promise((resolve) => {
-    store.write(change, (answer) => {
+    store.write(arrival(record, asked.options?.name), (answer) => {
       heard(answer)
       resolve()
     })
   })
+}
+
+/** The same with what else it means; and what stands at its place, if something did before. */
+export async function put(host: Host, asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
+  const [record] = newRecord(asked, host, false)
+  const { guards = [], keep = [], events } = also(record.uid)
+  const change = arrival(record, asked.options?.name)
+  const all = { ...change, guards: [...change.guards, ...guards], keep, events: [...change.events, ...events] }
+  const committed = await host.store.commit(all)
+  if (committed.ok) return { as: 'put', uid: record.uid }
+  if (committed.refused.kind !== 'absent') return { as: 'refused' }
+  const there = await host.store.callAt(asked.position)
+  // Erased in between: whoever asks again finds the place free.
+  return there ? { as: 'there', uid: there.uid } : { as: 'refused' }
+}
+
+/** Puts a new call on record, where nothing stands at its place. `name`: what the model called the tool. */
+export function arrival(record: CallRecord, name = record.tool): Change {
+  const { position, uid, createdAt, input } = record
+  const { tenant, session } = position
+  const events = [eventOf({ tenant, session, call: uid }, 'call.received', createdAt, { tool: name })]
+  const uses = attachmentsIn(input).map((id) => ({ tenant, id, call: uid }))
+  return { guards: [{ kind: 'absent', position }], insertCall: record, ...(uses.length > 0 ? { uses } : {}), events }
 }

@@ -97,8 +97,9 @@ export function keptOf({ place: _place, whose: _whose, scope: _scope, ...row }: 
   return { ...row, of: nameOut(row.of), tenant: nameOut(row.tenant), session: nameOut(row.session), key: nameOut(row.key) }
 }
 
-export function keptPage({ of, tenant, session, after, limit }: KeptQuery): [text: string, values: unknown[]] {
-  const page = (by: string): string => `SELECT * FROM kept WHERE "of" = $1 AND key > $2 ${by} ORDER BY key LIMIT $3`
+export function keptPage({ of, tenant, session, after, limit, newest }: KeptQuery): [text: string, values: unknown[]] {
+  const [from, order] = newest ? (["($2 = '' OR key < $2)", 'key DESC'] as const) : (['key > $2', 'key'] as const)
+  const page = (by: string): string => `SELECT * FROM kept WHERE "of" = $1 AND ${from} ${by} ORDER BY ${order} LIMIT $3`
   const asked = [nameIn(of), nameIn(after), limit]
   if (tenant === undefined) return [page(''), asked]
   if (session === undefined) return [page(`AND whose = decode($4, 'hex')`), [...asked, digest(tenant)]]

@@ -29,31 +29,40 @@ export class KeptWriter {
 
 export class KeptReader {
   readonly #one: StatementSync
-  readonly #all: StatementSync
-  readonly #ofTenant: StatementSync
-  readonly #ofSession: StatementSync
+  readonly #up: Pages
+  readonly #down: Pages
 
   constructor(db: DatabaseSync) {
-    const page = (by: string): StatementSync => db.prepare(`SELECT * FROM kept WHERE "of" = ?1 AND key > ?2 ${by} ORDER BY key LIMIT ?3`)
     this.#one = db.prepare('SELECT * FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
-    this.#all = page('')
-    this.#ofTenant = page('AND tenant = ?4')
-    this.#ofSession = page('AND tenant = ?4 AND session = ?5')
+    this.#up = pages(db, 'key > ?2', 'key')
+    this.#down = pages(db, "(?2 = '' OR key < ?2)", 'key DESC')
   }
 
   one({ of, tenant, session, key }: KeptName): Kept | undefined {
     return this.#one.get(of, tenant, session, key) as unknown as Kept | undefined
   }
 
-  list({ of, tenant, session, after, limit }: KeptQuery): Kept[] {
+  list({ of, tenant, session, after, limit, newest }: KeptQuery): Kept[] {
+    const pages = newest ? this.#down : this.#up
     const rows =
       tenant === undefined
-        ? this.#all.all(of, after, limit)
+        ? pages.all.all(of, after, limit)
         : session === undefined
-          ? this.#ofTenant.all(of, after, limit, tenant)
-          : this.#ofSession.all(of, after, limit, tenant, session)
+          ? pages.ofTenant.all(of, after, limit, tenant)
+          : pages.ofSession.all(of, after, limit, tenant, session)
     return rows as unknown as Kept[]
   }
+}
+
+interface Pages {
+  readonly all: StatementSync
+  readonly ofTenant: StatementSync
+  readonly ofSession: StatementSync
+}
+
+function pages(db: DatabaseSync, from: string, order: string): Pages {
+  const page = (by: string): StatementSync => db.prepare(`SELECT * FROM kept WHERE "of" = ?1 AND ${from} ${by} ORDER BY ${order} LIMIT ?3`)
+  return { all: page(''), ofTenant: page('AND tenant = ?4'), ofSession: page('AND tenant = ?4 AND session = ?5') }
 }
 
 export class KeptEraser {

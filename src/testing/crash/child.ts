@@ -3,7 +3,8 @@
 
 import type { Outcome } from '../../kernel/outcome.ts'
 import type { Json } from '../../kernel/value.ts'
-import { openRuntime, type Runtime } from '../../runtime.ts'
+import { openRuntime } from '../../runtime.ts'
+import type { Runtime } from '../../runtime/options.ts'
 import { sqliteStore } from '../../store/sqlite/sqlite.ts'
 import type { Store } from '../../store/store.ts'
 import type { Tool } from '../../tool/tool.ts'

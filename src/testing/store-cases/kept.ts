@@ -55,6 +55,23 @@ export const keptCases: readonly StoreCase[] = [
   },
   {
     topic: 'kept',
+    name: 'pages go up from a key, or down from it, and end where there is no more',
+    promise: ['TASK-8'],
+    async run(open) {
+      const { store } = await open(manualClock())
+      for (const key of ['b', 'd', 'a', 'c', 'Z']) r.accepted(await store.commit(keeping({ ...name(key), value: '1' })))
+      r.accepted(await store.commit(keeping({ ...name('bb', { session: 'other' }), value: '1' })))
+      const mine = { tenant: 't', session: 's' }
+      assert.deepEqual(await keysOf(store, mine), ['Z', 'a', 'b', 'c', 'd'])
+      assert.deepEqual(await keysOf(store, { ...mine, newest: true }), ['d', 'c', 'b', 'a', 'Z'])
+      assert.deepEqual(await keysOf(store, { ...mine, newest: true, limit: 2 }), ['d', 'c'])
+      assert.deepEqual(await keysOf(store, { ...mine, newest: true, limit: 2, after: 'c' }), ['b', 'a'])
+      assert.deepEqual(await keysOf(store, { newest: true, after: 'c', tenant: 't' }), ['bb', 'b', 'a', 'Z'])
+      assert.deepEqual(await keysOf(store, { newest: true, after: 'Z' }), [])
+    },
+  },
+  {
+    topic: 'kept',
     name: 'a refused change keeps and takes away nothing',
     async run(open) {
       const { store } = await open(manualClock())

@@ -9,7 +9,7 @@ import type { RestatePromise as Operation, WorkflowSharedContext } from '@restat
 import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
 import { randomUUID } from 'node:crypto'
 import { difference } from '../../../src/engine/difference.ts'
-import type { AsksOfCall, Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
+import type { AsksOfCall, BesideCall, Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
 import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/journal/call-state.ts'
 import { PawlError } from '../../../src/kernel/errors.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
@@ -101,6 +101,9 @@ export class RestateInvocation implements Invocation {
     tell: () => {},
     decidingMs: 0,
   }
+  /** Nor are tasks. */
+  readonly aside: Invocation['aside'] = (wait) => wait()
+  readonly beside: BesideCall = { read: () => Promise.resolve(null), keep: () => {}, tell: () => {}, flush: () => Promise.resolve() }
   readonly signal: AbortSignal
   readonly #ctx: WorkflowSharedContext
   readonly #pump: Pump

@@ -150,6 +150,9 @@ const host = {
   budgets: [],
   sizes: sizesOf(),
   nested: () => Promise.reject(new Error('The spike does not nest calls')),
+  tasks: () => {
+    throw new Error('The spike has no tasks')
+  },
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   live: quiet,
   poisonAfter: 3,

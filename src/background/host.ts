@@ -1,0 +1,46 @@
+// What tasks, schedules and triggers need from the runtime around them.
+
+import type { Asked, Engine } from '../engine/engine.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
+import type { Ids } from '../kernel/id.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Store } from '../store/store.ts'
+import type { Logger } from '../tool/context.ts'
+import type { Tool } from '../tool/tool.ts'
+
+/** Whose they are, and on whose behalf they start. What a session says about people and policy comes along. */
+export interface Owner {
+  readonly tenant: string
+  readonly session: string
+  readonly principal: string | null
+  readonly policy?: unknown
+  readonly unattended?: true
+}
+
+export interface TaskAsk {
+  readonly id: string
+  readonly name: string
+  readonly input?: unknown
+  readonly deadline?: number | Date
+}
+
+/** Where tasks are read. */
+export interface Reading {
+  readonly store: Store
+  /** The same outcome, its words without secrets (DUR-12). */
+  words(outcome: Outcome): Outcome
+}
+
+export interface BackgroundHost extends Reading {
+  readonly engine: () => Engine
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+  /** The tool that goes by this name now; undefined if there is none, or its contract is not here. */
+  tool(owner: Owner, name: string): Tool | undefined
+  /** A call for the record, in this batch. */
+  ask(owner: Owner, call: TaskAsk, how: { readonly batch: string; readonly task?: TaskTerms }): Asked
+  /** How large a signal or a message may be, in bytes. */
+  readonly mostBytes: number
+}

@@ -1,0 +1,109 @@
+// What a session is to be told (TASK-9): tasks that have ended, and what open ones asked or told where their policy says so; what schedules and
+// triggers say. For a model it is a notice of the runtime, marked as one: nobody's words, and never the user's.
+//
+// The end of a task is not written a second time: a task that wakes its session is on a list until somebody has read how it ended.
+
+import { isName } from '../kernel/id.ts'
+import { isTerminal } from '../kernel/task.ts'
+import { noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { KeptName } from '../store/store.ts'
+import type { Task } from '../tool/task.ts'
+import type { Reading } from './host.ts'
+import { readTask } from './read-task.ts'
+
+export interface Notice {
+  /** Say it to `acknowledge` when it has been told. */
+  readonly id: string
+  readonly at: number
+  readonly about: 'end' | NoticeRow['about']
+  readonly task: string | null
+  /** What the model reads. */
+  readonly text: string
+}
+
+export interface Notices {
+  /** What has not been acknowledged, oldest first. */
+  list(): Promise<Notice[]>
+  /** They are not told again. Tells how many there were. */
+  acknowledge(ids: readonly string[]): Promise<number>
+}
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+const endPrefix = 'end:'
+const rowPrefix = 'row:'
+
+export function openNotices(host: Reading, { tenant, session }: Scope): Notices {
+  const { store } = host
+  const of = { tenant, session }
+  const nameOf = (id: string): KeptName | null => {
+    if (!isName(id)) return null
+    if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
+    return id.startsWith(rowPrefix) ? noticeName(of, id.slice(rowPrefix.length)) : null
+  }
+  return {
+    async list() {
+      const found: Notice[] = []
+      for await (const { key } of everyKept(store, { of: 'task-wake', ...of })) {
+        const task = await readTask(host, of, key)
+        if (task && isTerminal(task.state)) found.push(endOf(task))
+      }
+      for await (const { key, value } of everyKept(store, { of: 'notice', ...of })) found.push(told(key, JSON.parse(value) as NoticeRow))
+      return found.toSorted((a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1))
+    },
+    async acknowledge(ids) {
+      let gone = 0
+      for (const id of ids) {
+        const name = nameOf(id)
+        const kept = name && (await store.kept(name))
+        // Of two who read it one has told it.
+        if (
+          name &&
+          kept &&
+          (
+            await store.commit({
+              guards: [{ kind: 'kept', ...name, revision: kept.revision }],
+              keep: [{ ...name, value: null }],
+              events: [],
+            })
+          ).ok
+        )
+          gone++
+      }
+      return gone
+    },
+  }
+}
+
+/** What a model reads is quoted: a tool, or whoever wrote to it, cannot begin another notice. */
+const quoted = (text: string): string => text.replaceAll(/\[(?=Runtime notice\b)/gi, '[Quoted: ')
+const marked = (what: string): string => `[Runtime notice: this is not a message of the user. ${what}]`
+
+function endOf(task: Task): Notice {
+  const { id, title, state, summary, resultPath, logPath, finishedAt } = task
+  const lines = [
+    marked(`Task ${JSON.stringify(title)} (${id}) finished: ${state}.`),
+    `- tool: ${task.tool}`,
+    ...(summary === null ? [] : [`- summary: ${quoted(summary)}`]),
+    ...(resultPath === null ? [] : [`- result_path: ${resultPath}`]),
+    ...(logPath === null ? [] : [`- log_path: ${logPath}`]),
+  ]
+  return { id: `${endPrefix}${id}`, at: finishedAt ?? 0, about: 'end', task: id, text: lines.join('\n') }
+}
+
+const says: Readonly<Record<NoticeRow['about'], string>> = {
+  message: 'sent a message',
+  request: 'is awaiting input',
+  event: 'told',
+  schedule: 'is due',
+  trigger: 'was triggered',
+}
+
+function told(key: string, { at, about, task, title, text }: NoticeRow): Notice {
+  const who = task === undefined ? JSON.stringify(title ?? about) : `Task ${JSON.stringify(title ?? task)} (${task})`
+  return { id: `${rowPrefix}${key}`, at, about, task: task ?? null, text: `${marked(`${who} ${says[about]}:`)}\n${quoted(text)}` }
+}

@@ -1,0 +1,144 @@
+// A task as it stands, read from its call and from what is kept beside it.
+
+import type { CallRecord, WaitRecord } from '../journal/call-state.ts'
+import { logPath, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import { taskStates } from '../kernel/task.ts'
+import { decode } from '../kernel/value.ts'
+import type { Kept, Store } from '../store/store.ts'
+import type { Task, TaskQuery } from '../tool/task.ts'
+import type { Reading } from './host.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+const page = 100
+const mostListed = 500
+
+export async function readTask(host: Reading, { tenant, session }: Scope, id: string): Promise<Task | undefined> {
+  if (typeof id !== 'string' || id === '') return undefined
+  const kept = await host.store.kept(taskName({ tenant, session }, id))
+  return kept && taskIn(host, kept)
+}
+
+/** Undefined if its call is gone: it was forgotten. */
+export async function taskIn({ store, words }: Reading, kept: Kept): Promise<Task | undefined> {
+  const row = JSON.parse(kept.value) as TaskRow
+  const [call, run] = await Promise.all([store.call(row.uid), store.kept(runName(kept, kept.key))])
+  if (!call) return undefined
+  const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
+  const outcome = call.outcome === null ? null : words(decode(call.outcome) as unknown as Outcome)
+  return shown(kept.key, row, { call, outcome, run: run ? (JSON.parse(run.value) as TaskRun) : newRun, waits })
+}
+
+interface Found {
+  readonly call: CallRecord
+  readonly outcome: Outcome | null
+  readonly run: TaskRun
+  readonly waits: readonly WaitRecord[]
+}
+
+function shown(id: string, row: TaskRow, { call, outcome, run, waits }: Found): Task {
+  const state = stateOf(call, waits)
+  const hasFiles = call.position.batch === taskBatch
+  const { uid, kind, title, tool, wake, parent, createdAt, links } = row
+  return {
+    id,
+    kind,
+    title,
+    tool,
+    state,
+    status: run.status,
+    progress: run.progress,
+    inputRequest: state === 'awaiting_input' ? run.request : null,
+    artifacts: run.artifacts,
+    summary: outcome && summaryOf(outcome),
+    outcome,
+    logPath: hasFiles ? logPath(id) : null,
+    resultPath: hasFiles ? resultPath(id) : null,
+    wake,
+    parent,
+    attempt: call.attempt,
+    createdAt,
+    startedAt: call.startedAt,
+    finishedAt: call.settledAt,
+    updatedAt: Math.max(createdAt, run.updatedAt, call.startedAt ?? 0, call.settledAt ?? 0),
+    call: uid,
+    links,
+  }
+}
+
+const longestSummary = 500
+
+/** One line about how it ended. */
+export function summaryOf(outcome: Outcome): string {
+  const said =
+    outcome.status === 'success'
+      ? (outcome.summary ?? (typeof outcome.value === 'string' ? outcome.value : JSON.stringify(outcome.value)))
+      : outcome.status === 'failure'
+        ? outcome.failure.message
+        : outcome.status === 'cancelled'
+          ? outcome.cancellation.message
+          : outcome.unknown.message
+  const line = said.split('\n', 1)[0] ?? ''
+  return line.length > longestSummary ? `${line.slice(0, longestSummary).toWellFormed()}…` : line
+}
+
+export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
+  const { store } = host
+  const { state, kind, limit = 100, after } = query
+  if (state !== undefined && state !== 'open' && !taskStates.includes(state))
+    throw new PawlError('task_invalid', `Unknown state filter ${JSON.stringify(state)}. Valid states: ${taskStates.join(', ')}, open`)
+  if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= mostListed))
+    throw new PawlError('task_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`)
+  const fits = (task: Task): boolean =>
+    (kind === undefined || task.kind === kind) &&
+    (state === undefined || state === task.state || (state === 'open' && task.outcome === null))
+  const found: Task[] = []
+  // What is open costs what is open; else page by page from the newest.
+  const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
+  const from = after === undefined ? undefined : await store.kept(taskName(of, after))
+  if (after !== undefined && !from) throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
+  const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
+  for await (const kept of isOpen ? openTasks(store, of, uid) : newest(store, of, uid)) {
+    const task = await taskIn(host, kept)
+    if (task && fits(task) && found.push(task) === limit) break
+  }
+  return found
+}
+
+async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<Kept, void> {
+  for (let before = after; ;) {
+    const rows = await store.keptOf({ of: 'task-order', tenant: of.tenant, session: of.session, after: before, limit: page, newest: true })
+    for (const { value: id } of rows) {
+      const kept = await store.kept(taskName(of, id))
+      if (kept) yield kept
+    }
+    const last = rows.at(-1)
+    if (!last || rows.length < page) return
+    before = last.key
+  }
+}
+
+/** The tasks of a session that have not ended, the newest first. */
+export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGenerator<Kept, void> {
+  const { tenant, session } = of
+  const open: { uid: string; kept: Kept }[] = []
+  for (let from = ''; ;) {
+    const calls = await store.unsettled({ of: { tenant, session }, after: from, limit: page })
+    for (const { uid, position } of calls) {
+      const kept = await store.kept(taskName(of, position.batch === taskBatch ? position.id : movedId(uid)))
+      if (kept && (after === '' || uid < after)) open.push({ uid, kept })
+    }
+    const last = calls.at(-1)
+    if (!last || calls.length < page) break
+    from = last.uid
+  }
+  for (const { kept } of open.toSorted((a, b) => (a.uid < b.uid ? 1 : -1))) yield kept
+}
+
+/** The id of a task that began as a call somebody waited for. */
+export const movedId = (uid: string): string => `task_${uid.replaceAll(/[^A-Za-z0-9_.-]/g, '-')}`

@@ -1,0 +1,90 @@
+// Starts a task (TASK-1): a call at a place of its own, on record together with what makes a task of it. Any worker that has the tool runs it.
+
+import { sameContent } from '../engine/content.ts'
+import { eventOf } from '../journal/event.ts'
+import { childName, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { isName } from '../kernel/id.ts'
+import type { Change } from '../store/store.ts'
+import type { StartTask } from '../tool/task.ts'
+import type { Tool } from '../tool/tool.ts'
+import type { BackgroundHost, Owner } from './host.ts'
+
+/** What started it, besides what was asked for. */
+export interface HowStarted {
+  readonly kind: string
+  /** The task whose body starts it. */
+  readonly parent?: string
+  readonly links?: TaskRow['links']
+  /** One after the other with those of the same name. */
+  readonly queue?: string
+  /** Written with it; should a guard refuse, nothing is. */
+  readonly also?: Pick<Change, 'guards' | 'keep'>
+}
+
+/** Null if a guard of `also` refused it. */
+export async function startTask(host: BackgroundHost, owner: Owner, spec: StartTask, how: HowStarted): Promise<{ id: string } | null> {
+  const { kind, parent, links = {}, queue, also } = how
+  const tool = backgroundTool(host, owner, spec)
+  const id = checkedId(spec.id ?? `task_${host.ids.next()}`)
+  const { wake = 'on_terminal', onEnd = 'cancel', deadline } = spec
+  checkWords(spec)
+  const terms: TaskTerms = { id, wake, ...(parent === undefined ? {} : { parent }), ...(queue === undefined ? {} : { queue }) }
+  const call = { id, name: tool.name, input: spec.input, ...(deadline === undefined ? {} : { deadline }) }
+  const asked = host.ask(owner, call, { batch: taskBatch, task: terms })
+  const at = host.clock.now()
+  const { tenant, session } = owner
+  const title = titleOf(spec.title, tool)
+  const put = await host.engine().put(asked, (uid) => {
+    const row: TaskRow = { uid, kind, title, tool: tool.name, wake, parent: parent ?? null, onEnd, createdAt: at, links }
+    return {
+      guards: also?.guards ?? [],
+      keep: [
+        { ...taskName(owner, id), value: JSON.stringify(row) },
+        { ...orderName(owner, uid), value: id },
+        ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }]),
+        ...(parent === undefined ? [] : [{ ...childName(owner, parent, id), value: '1' }]),
+        ...(also?.keep ?? []),
+      ],
+      events: [eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name })],
+    }
+  })
+  if (put.as === 'refused') return null
+  if (put.as === 'put') return { id }
+  const there = await host.store.call(put.uid)
+  if (there && !sameContent(there, asked)) throw new PawlError('task_conflict', `The id is '${id}'.`)
+  return { id }
+}
+
+/** The tool that is meant, if it can run in the background. */
+export function backgroundTool(host: BackgroundHost, owner: Owner, { tool: named }: Pick<StartTask, 'tool'>): Tool {
+  const name = typeof named === 'string' ? named.trim() : (named as { name?: unknown } | undefined)?.name
+  if (typeof name !== 'string' || name === '') throw new PawlError('task_invalid', 'Missing required parameter: tool')
+  const tool = host.tool(owner, name)
+  if (!tool) throw new PawlError('task_invalid', `Unknown tool: ${name.slice(0, 80)}`)
+  if (!tool.background) throw new PawlError('task_invalid', `Tool does not support background execution: ${name}`)
+  return tool
+}
+
+const longestTitle = 200
+
+function titleOf(given: unknown, tool: Tool): string {
+  const said = typeof given === 'string' ? given.toWellFormed().trim().slice(0, longestTitle).toWellFormed() : ''
+  return said === '' ? (tool.title ?? `Background ${tool.name}`) : said
+}
+
+function checkedId(id: unknown): string {
+  // It stands in paths and keys.
+  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && !/^\.+$/.test(id)) return id
+  throw new PawlError('task_invalid', `The id is ${JSON.stringify(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -.`)
+}
+
+const wakes: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activity']
+const ends: readonly unknown[] = [undefined, 'cancel', 'abandon']
+
+function checkWords({ wake, onEnd }: StartTask): void {
+  if (!wakes.includes(wake))
+    throw new PawlError('task_invalid', `wake is ${JSON.stringify(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
+  if (!ends.includes(onEnd)) throw new PawlError('task_invalid', `onEnd is ${JSON.stringify(onEnd)}, not 'cancel' or 'abandon'.`)
+}

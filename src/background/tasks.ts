@@ -1,0 +1,58 @@
+// TASKS: work that outlives the call, the turn and the process that began it (TASK-8). Code, models and other doors come through here.
+
+import { PawlError } from '../kernel/errors.ts'
+import { isTerminal } from '../kernel/task.ts'
+import type { Task, TasksOfSession } from '../tool/task.ts'
+import type { BackgroundHost, Owner } from './host.ts'
+import { listTasks, readTask } from './read-task.ts'
+import { messages, sendMessage, sendSignal } from './signals.ts'
+import { startTask } from './start-task.ts'
+import { untilTask } from './wait-task.ts'
+
+/** Who starts tasks. */
+export interface StartedBy {
+  /** The task that a body is, if it is one. */
+  readonly parent?: string
+  /** The call whose body it is, as events name it. */
+  readonly call?: string
+}
+
+export function openTasks(host: BackgroundHost, owner: Owner, { parent, call }: StartedBy = {}): TasksOfSession {
+  const { store } = host
+  const found = async (id: string): Promise<Task> => {
+    const task = await readTask(host, owner, id)
+    if (!task) throw new PawlError('task_unknown', `The id is ${JSON.stringify(id)}.`)
+    return task
+  }
+  const how = {
+    kind: 'background_tool',
+    ...(parent === undefined ? {} : { parent }),
+    ...(call === undefined ? {} : { links: { call } }),
+  }
+  return {
+    async start(spec) {
+      const started = await startTask(host, owner, spec, how)
+      return found((started as { id: string }).id)
+    },
+    get: (id) => readTask(host, owner, id),
+    list: (query) => listTasks(host, owner, query),
+    async wait(id, waiting) {
+      const task = await found(id)
+      return isTerminal(task.state) ? task : untilTask(host, owner, task, waiting)
+    },
+    async signal(id, name, value, { key } = {}) {
+      return sendSignal(host, owner, await found(id), { name, value, ...(key === undefined ? {} : { key }) })
+    },
+    async message(id, text, said = {}) {
+      return sendMessage(host, owner, await found(id), text, said)
+    },
+    async messages(id, page) {
+      await found(id)
+      return messages(store, owner, id, page)
+    },
+    async cancel(id, reason = 'The task was cancelled', by) {
+      const task = await found(id)
+      return host.engine().cancel(task.call, { reason: reason.toWellFormed(), by: by ?? null })
+    },
+  }
+}

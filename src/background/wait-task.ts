@@ -1,0 +1,62 @@
+// Waits until a task has ended, or needs somebody. Whoever waits for the end is told by the engine; what lies between is looked for when
+// something has changed.
+
+import { PawlError } from '../kernel/errors.ts'
+import { milliseconds } from '../kernel/duration.ts'
+import { isTerminal } from '../kernel/task.ts'
+import type { Task, WaitForTask } from '../tool/task.ts'
+import type { BackgroundHost, Owner } from './host.ts'
+import { readTask } from './read-task.ts'
+
+type How = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
+
+/** The task as it stands then; also when the time is over before. Rejects with the reason of the signal. */
+export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, how: How): Promise<Task> {
+  const { store, clock } = host
+  const { until = 'end', timeout, signal } = how
+  if (until !== 'end' && until !== 'input') throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}, not 'end' or 'input'.`)
+  const untilAt = how.untilAt ?? (timeout === undefined ? Infinity : clock.now() + milliseconds(timeout, 'timeout'))
+  const call = await store.call(task.call)
+  if (!call) throw new PawlError('task_unknown', `The id is '${task.id}'.`)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const aborted = (): void => reject(signal?.reason as Error)
+  if (signal?.aborted) aborted()
+  signal?.addEventListener('abort', aborted, { once: true })
+  const callOff = untilAt === Infinity ? () => {} : clock.timer(Math.max(0, untilAt - clock.now()), resolve)
+  const letGo = clock.hold()
+  let looking = false
+  let news = false
+  /** One look at a time; what happens during one makes another. */
+  const look = async (): Promise<void> => {
+    news = true
+    if (looking) return
+    looking = true
+    try {
+      while (news) {
+        news = false
+        const now = await readTask(host, owner, task.id)
+        if (!now || isTerminal(now.state) || now.state === 'awaiting_input') resolve()
+      }
+    } finally {
+      looking = false
+    }
+  }
+  const lookAgain = (): void => void look().catch(reject)
+  const stopListening = until === 'input' ? store.onHint(lookAgain) : () => {}
+  if (until === 'input') lookAgain()
+  host
+    .engine()
+    .settled(call.position)
+    .then(() => resolve(), reject)
+  try {
+    await promise
+    const now = await readTask(host, owner, task.id)
+    if (!now) throw new PawlError('task_unknown', `The id is '${task.id}'; it was erased.`)
+    return now
+  } finally {
+    signal?.removeEventListener('abort', aborted)
+    stopListening()
+    callOff()
+    letGo()
+  }
+}

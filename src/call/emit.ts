@@ -1,0 +1,84 @@
+// ctx.emit (TASK-7): a task tells an event that its tool declares, once for each key or place in the body, however often the body runs. One that
+// is declared as terminal ends the task, also when its worker dies before the body has ended.
+
+import type { Invocation, ToSettle } from '../engine/engine.ts'
+import { emittedName } from '../journal/task.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { failure } from '../kernel/outcome.ts'
+import { bytesIn, fits } from '../kernel/sizes.ts'
+import { decode, encode, type Json } from '../kernel/value.ts'
+import { successOf } from '../tool/result.ts'
+import type { ToolContext } from '../tool/context.ts'
+import type { Around } from './around.ts'
+import { describeProblems } from './arguments.ts'
+import type { Inside } from './inside.ts'
+import type { RunOfTask } from './task-run.ts'
+
+const terminalKey = 'emitted'
+
+export function emitting(around: Around, run: RunOfTask | null, inside: Inside): ToolContext['emit'] {
+  const { invocation, tool, host } = around
+  let count = 0
+  return async (type, payload, { key } = {}) => {
+    inside.leaf('emit')
+    inside.entry()
+    const place = ++count
+    const declared = run && typeof type === 'string' ? tool.events.get(type) : undefined
+    if (!run) throw new PawlError('emit_invalid', 'This is not a task: nobody would hear of it.')
+    if (!declared) {
+      const known = [...tool.events.keys()].map((each) => `'${each}'`).join(', ')
+      throw new PawlError('emit_invalid', `Tool '${tool.name}' declares no event ${JSON.stringify(type)}; it declares ${known || 'none'}.`)
+    }
+    if (key !== undefined && (typeof key !== 'string' || key.trim() === '' || key.length > 256))
+      throw new PawlError('emit_invalid', 'The key of an event must be a text of 1 to 256 characters.')
+    const value = encode(payload ?? null)
+    if (!fits(value, host.sizes.step))
+      throw new PawlError('emit_invalid', `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
+    const checked = declared.schema ? await declared.schema.check(decode(value)) : null
+    if (checked && !checked.ok)
+      throw new PawlError('emit_invalid', `The payload of '${type}' is not as declared: ${describeProblems(checked.problems)}`)
+    const id = declared.terminal ? terminalKey : key === undefined ? `emit:${place}` : `emit:key:${key}`
+    // Without a key the place in the body names it, and what it says may differ from run to run.
+    const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
+    try {
+      await invocation.run({ key: id, input, once: false }, async () => {
+        const number = run.run.emitted + 1
+        const { position } = invocation.request
+        const { id: task } = run.terms
+        invocation.beside.keep({
+          ...emittedName(position, task, number),
+          value: JSON.stringify({ type, payload: JSON.parse(value) as Json, at: host.clock.now() }),
+        })
+        invocation.beside.tell('task.event', { task, type, number })
+        run.update({ emitted: number })
+        if (declared.wake) run.notice('event', `${type}: ${host.redact.text(value)}`)
+        run.gather()
+        return { done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null' }
+      })
+    } catch (error) {
+      if (error instanceof PawlError && error.code === 'replay_mismatch')
+        throw new PawlError('emit_conflict', declared.terminal ? 'The task has ended with another event.' : `The key is '${key}'.`, {
+          cause: error,
+        })
+      throw error
+    }
+  }
+}
+
+/** How a task ends that has said so itself; null if it has not. */
+export function endedBy(invocation: Invocation): ToSettle | null {
+  const said = invocation.options.task ? invocation.recorded(terminalKey) : null
+  if (!said || !('done' in said)) return null
+  const { ended, payload } = decode(said.done) as { ended: 'succeeded' | 'failed'; payload: Json }
+  if (ended === 'succeeded') return { settle: successOf(payload) }
+  const { message } = (typeof payload === 'object' && payload !== null ? payload : {}) as { message?: unknown }
+  return {
+    settle: failure({
+      class: 'execution',
+      code: 'tool_error',
+      message: typeof message === 'string' ? message : typeof payload === 'string' ? payload : 'The task said that it failed',
+      source: 'tool',
+      raw: payload,
+    }),
+  }
+}

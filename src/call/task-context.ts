@@ -1,0 +1,128 @@
+// What a body that is a task can do besides: ctx.task and ctx.emit (TASK-7, TASK-8).
+//
+// The n-th signal of a name meets the n-th wait for it. Both sides change one thing that is kept, by compare-and-set: the sender adds a
+// signal and answers the wait that stands for it, the body takes the signal or leaves its wait there. So whoever is first, none is lost.
+
+import { checkSignal, messageSignal, replySignal } from '../journal/signal-names.ts'
+import { messageName, noSignals, signalsName, type Signals } from '../journal/task.ts'
+import { type Duration, milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { bytesIn, fits } from '../kernel/sizes.ts'
+import { decode, encode, type Json } from '../kernel/value.ts'
+import type { TaskContext, TaskMessage } from '../tool/task.ts'
+import { WaitError } from '../wait/resolution.ts'
+import type { Around } from './around.ts'
+import type { Inside } from './inside.ts'
+import type { RunOfTask } from './task-run.ts'
+
+const defaultDeadline = '7d'
+type Heard = { readonly have: Json } | { readonly waits: true }
+
+export function taskContext(around: Around, run: RunOfTask, inside: Inside): TaskContext {
+  const { invocation, host } = around
+  const { position } = invocation.request
+  const { id } = run.terms
+  const counts = new Map<string, number>()
+  const next = (what: string): number => {
+    const number = (counts.get(what) ?? 0) + 1
+    counts.set(what, number)
+    return number
+  }
+
+  const awaited = async <T>(name: string, deadline: Duration | undefined): Promise<T> => {
+    const number = next(name)
+    inside.entry()
+    const deadlineMs = milliseconds(deadline ?? defaultDeadline, 'The deadline of a signal')
+    const wait = await invocation.wait({
+      name: `${name.startsWith('pawl:') ? name : `pawl:signal:${name}`}:${number}`,
+      deadlineMs,
+      terms: {},
+    })
+    const mark = await invocation.tally({
+      key: `signal:${number}:${name}`,
+      names: [signalsName(position, id, name)],
+      count([kept]) {
+        const { came, waiting } = kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals)
+        const early = came[number - 1]
+        const heard: Heard = early ? { have: early.value } : { waits: true }
+        const keep: Signals = early ? { came, waiting } : { came, waiting: { ...waiting, [number]: wait.id } }
+        return { keep: [JSON.stringify(keep)], mark: JSON.stringify(heard) }
+      },
+    })
+    const heard = JSON.parse(mark) as Heard
+    if ('have' in heard) return heard.have as T
+    const resolution = await inside.outside(() => invocation.answer(wait, around.signal))
+    if ('value' in resolution) return resolution.value as T
+    throw new WaitError(resolution)
+  }
+
+  /** Once, however often the body runs. */
+  const sent = async (text: string, data: unknown, asks?: true): Promise<string> => {
+    const number = next('message')
+    inside.entry()
+    const message = `${id}.${number}`
+    if (typeof text !== 'string') throw new PawlError('value_invalid', 'The text of a message must be a string.')
+    await invocation.run({ key: `message:${number}`, input: null, once: false }, async () => {
+      const at = host.clock.now()
+      const row: TaskMessage = {
+        id: message,
+        direction: 'out',
+        text: host.redact.text(text).toWellFormed(),
+        ...(data === undefined ? {} : { data: host.redact.deep(decode(encode(data))) }),
+        ...(asks ? { asks } : {}),
+        at,
+      }
+      const value = JSON.stringify(row)
+      if (!fits(value, host.sizes.step))
+        throw new PawlError('step_too_large', `A message has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
+      const { sent: before } = run.run
+      invocation.beside.keep({ ...messageName(position, id, at, `out.${String(before + 1).padStart(6, '0')}`), value })
+      invocation.beside.tell('task.message', { task: id, message, direction: 'out', ...(asks ? { asks } : {}) })
+      run.update({
+        sent: before + 1,
+        ...(asks ? { request: { id: message, prompt: row.text, ...(row.data === undefined ? {} : { expected: row.data }) } } : {}),
+      })
+      run.notice(asks ? 'request' : 'message', row.text)
+      run.gather()
+      return { done: 'null' }
+    })
+    return message
+  }
+
+  return {
+    id,
+    status(text) {
+      if (!around.over) run.status(text)
+    },
+    async artifact({ name, type = 'file', path, url }) {
+      inside.leaf('task.artifact')
+      if (typeof name !== 'string' || name === '' || (path === undefined) === (url === undefined))
+        throw new PawlError('task_invalid', 'An artifact has a name, and a path or a url.')
+      run.update({ artifact: { name, type, ...(path === undefined ? { url: url as string } : { path }) } })
+      invocation.beside.tell('task.artifact', { task: id, artifacts: run.run.artifacts.length })
+      await run.flushed()
+    },
+    async message(text, data) {
+      inside.leaf('task.message')
+      await sent(text, data)
+    },
+    async request(prompt, { expected, deadline } = {}) {
+      inside.leaf('task.request')
+      inside.needsRerun('ctx.task.request')
+      const message = await sent(prompt, expected, true)
+      const reply = await awaited<{ text: string; data?: Json }>(replySignal(message), deadline)
+      if (run.run.request?.id === message) run.update({ request: null })
+      return reply
+    },
+    async signal(name, { deadline } = {}) {
+      inside.leaf('task.signal')
+      inside.needsRerun('ctx.task.signal')
+      return awaited(checkSignal(name), deadline)
+    },
+    async receive({ deadline } = {}) {
+      inside.leaf('task.receive')
+      inside.needsRerun('ctx.task.receive')
+      return awaited(messageSignal, deadline)
+    },
+  }
+}

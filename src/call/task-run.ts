@@ -1,0 +1,169 @@
+// What the runner of a task tells of it (TASK-3, TASK-4): status, progress, output, artifacts, its end. Gathered, and written by whoever
+// holds the call together with what else it writes, so that a worker which lost the call can write none of it.
+
+import type { Invocation, ToSettle } from '../engine/engine.ts'
+import {
+  logPath,
+  newRun,
+  noticeKey,
+  noticeName,
+  type NoticeRow,
+  resultPath,
+  runName,
+  taskName,
+  type TaskRow,
+  type TaskRun,
+  type TaskUpdate,
+  updated,
+} from '../journal/task.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
+import type { TaskProgress } from '../kernel/task.ts'
+import { encode, type Json } from '../kernel/value.ts'
+import type { CallHost } from './host.ts'
+import { TaskLog } from './task-log.ts'
+
+/** How soon what is told is on record, at the latest. */
+const everyMs = 500
+
+const runs = new WeakMap<Invocation, RunOfTask>()
+
+/** Of a call that is a task and was opened; null for others. */
+export const runOf = (invocation: Invocation): RunOfTask | null => (invocation.options.task ? (runs.get(invocation) ?? null) : null)
+
+export const openRun = (invocation: Invocation, host: CallHost): Promise<RunOfTask> => RunOfTask.open(invocation, host)
+
+export class RunOfTask {
+  readonly terms: TaskTerms
+  readonly title: string
+  readonly #invocation: Invocation
+  readonly #host: CallHost
+  readonly #log: TaskLog
+  #run: TaskRun
+  #told = false
+  #callOff: (() => void) | null = null
+  #notices = 0
+
+  /** As it stands on record: an earlier worker may have told something. */
+  static async open(invocation: Invocation, host: CallHost): Promise<RunOfTask> {
+    const terms = invocation.options.task as TaskTerms
+    const { position } = invocation.request
+    const [run, row] = await Promise.all([
+      invocation.beside.read(runName(position, terms.id)),
+      invocation.beside.read(taskName(position, terms.id)),
+    ])
+    const { title } = (row === null ? { title: terms.id } : JSON.parse(row)) as Pick<TaskRow, 'title'>
+    const before = run === null ? newRun : (JSON.parse(run) as TaskRun)
+    const log = await TaskLog.open(invocation, logPath(terms.id), before, host.clock)
+    const made = new RunOfTask(invocation, host, terms, title, before, log)
+    runs.set(invocation, made)
+    return made
+  }
+
+  private constructor(invocation: Invocation, host: CallHost, terms: TaskTerms, title: string, run: TaskRun, log: TaskLog) {
+    this.#invocation = invocation
+    this.#host = host
+    this.terms = terms
+    this.title = title
+    this.#run = run
+    this.#log = log
+  }
+
+  get run(): TaskRun {
+    return this.#run
+  }
+
+  status(text: string): void {
+    this.update({ status: this.#host.redact.text(text).slice(0, this.#host.sizes.event).toWellFormed() })
+  }
+
+  progress(progress: TaskProgress): void {
+    this.update({ progress })
+  }
+
+  /** Secrets are out of it. */
+  output(text: string, stream: string): void {
+    this.#log.add(text, stream, this.#invocation.attempt)
+    this.#soon()
+  }
+
+  get takesOutput(): boolean {
+    return !this.#log.full
+  }
+
+  /** Told at the next moment; see `flushed`. */
+  update(said: Omit<TaskUpdate, 'attempt'>): void {
+    const next = updated(this.#run, { attempt: this.#invocation.attempt, ...said }, this.#host.clock.now())
+    if (next === this.#run) return
+    this.#run = next
+    this.#told = true
+    this.#soon()
+  }
+
+  /** For the session, where its policy wants to hear of it. On record with what is written next. */
+  notice(about: NoticeRow['about'], text: string): void {
+    if (this.terms.wake !== 'on_activity') return
+    const at = this.#host.clock.now()
+    const { position, uid } = this.#invocation.request
+    const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
+    const row: NoticeRow = { at, about, task: this.terms.id, title: this.title, text }
+    this.#invocation.beside.keep({ ...noticeName(position, key), value: JSON.stringify(row) })
+  }
+
+  /** Durable when it resolves. */
+  async flushed(): Promise<void> {
+    this.gather()
+    await this.#invocation.beside.flush()
+  }
+
+  /** With what is written next. */
+  gather(): void {
+    this.#callOff?.()
+    this.#callOff = null
+    const { beside, request, stopped } = this.#invocation
+    if (stopped && 'over' in stopped) return
+    const log = this.#log.gather()
+    if (log) {
+      this.#run = updated(this.#run, { attempt: this.#run.attempt, log }, this.#host.clock.now())
+      beside.tell('task.output', { task: this.terms.id, characters: log.characters })
+    }
+    if (this.#told) beside.tell('task.updated', { task: this.terms.id, attempt: this.#run.attempt })
+    if (log || this.#told) beside.keep({ ...runName(request.position, this.terms.id), value: JSON.stringify(this.#run) })
+    this.#told = false
+  }
+
+  /** The last word: what came of it is on record together with the outcome. */
+  end({ settle }: ToSettle): void {
+    if (settle.status === 'cancelled') this.#log.add(`${settle.cancellation.message}\n`, 'system', this.#run.attempt)
+    this.update({ over: true })
+    this.gather()
+    const value: unknown =
+      settle.status === 'success'
+        ? settle.value
+        : settle.status === 'failure'
+          ? { status: 'failed', error: { code: settle.failure.code, message: settle.failure.message } }
+          : settle.status === 'cancelled'
+            ? { status: 'cancelled', message: settle.cancellation.message }
+            : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
+    this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
+  }
+
+  #soon(): void {
+    if (this.#callOff) return
+    this.#callOff = this.#host.clock.timer(everyMs, () => {
+      this.#callOff = null
+      // Should it be refused, this execution is over, and the attempt hears of it.
+      this.flushed().catch(() => {})
+    })
+  }
+}
+
+/** As a model may read it: without secrets. */
+function resultText(value: unknown, { redact }: CallHost): string {
+  let recordedForm: Json
+  try {
+    recordedForm = JSON.parse(encode(value ?? null)) as Json
+  } catch {
+    recordedForm = null // then it is no outcome either, and the call says so
+  }
+  return `${JSON.stringify(redact.active ? redact.deep(recordedForm) : recordedForm, null, 2)}\n`
+}

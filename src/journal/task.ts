@@ -1,0 +1,158 @@
+// JOURNAL: tasks (TASK-1 to TASK-10). A task is a call that nobody waits for: it has a place of its own, and lease, fence, attempts, recovery,
+// approvals and waits are those of a call. Beside it two things are kept by name: what it was started as, written once, and what its
+// runner tells of it, written only by whoever holds the call. So its state is never kept twice: it is read from the call. Pure.
+
+import { frame } from '../kernel/id.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { InputRequest, OnEnd, TaskArtifact, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
+import type { Json } from '../kernel/value.ts'
+import { type CallPosition, type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
+
+/** What it was started as. Written once. */
+export interface TaskRow {
+  /** The call, as events name it. */
+  readonly uid: string
+  readonly kind: string
+  readonly title: string
+  /** What the model called the tool. */
+  readonly tool: string
+  readonly wake: WakePolicy
+  readonly parent: string | null
+  readonly onEnd: OnEnd
+  readonly createdAt: number
+  /** The call that started it, as events name it; and the schedule or trigger. */
+  readonly links: { readonly call?: string; readonly schedule?: string; readonly trigger?: string; readonly slot?: number }
+}
+
+/** What its runner tells. */
+export interface TaskRun {
+  /** The attempt that wrote it last. */
+  readonly attempt: number
+  /** In words, what it does at the moment. */
+  readonly status: string | null
+  readonly progress: TaskProgress | null
+  readonly artifacts: readonly TaskArtifact[]
+  readonly request: InputRequest | null
+  /** Characters in its log, and whether more was said than is kept. */
+  readonly log: { readonly characters: number; readonly cut: boolean }
+  /** How many messages it has sent, and events emitted. */
+  readonly sent: number
+  readonly emitted: number
+  readonly over: boolean
+  readonly updatedAt: number
+}
+
+export const newRun: TaskRun = {
+  attempt: 0,
+  status: null,
+  progress: null,
+  artifacts: [],
+  request: null,
+  log: { characters: 0, cut: false },
+  sent: 0,
+  emitted: 0,
+  over: false,
+  updatedAt: 0,
+}
+
+export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'sent' | 'emitted' | 'over'>> {
+  readonly attempt: number
+  /** One of the same name is replaced. */
+  readonly artifact?: TaskArtifact
+}
+
+/**
+ * TASK-2: every update goes through here. One of an attempt that is not the last is dropped; what is over stays as it is, except for what is
+ * added to it (artifacts, the log).
+ */
+export function updated(run: TaskRun, { attempt, artifact, ...said }: TaskUpdate, at: number): TaskRun {
+  if (attempt < run.attempt) return run
+  const { log = run.log, ...moved } = said
+  const artifacts = artifact ? [...run.artifacts.filter(({ name }) => name !== artifact.name), artifact] : run.artifacts
+  if (run.over) return artifact || said.log ? { ...run, artifacts, log, updatedAt: at } : run
+  // What it asked for, and what it was doing, was the attempt's before it.
+  const anew = attempt > run.attempt ? { status: null, request: null } : {}
+  const ended = said.over ? { request: null } : {}
+  return { ...run, ...anew, ...moved, ...ended, attempt, artifacts, log, updatedAt: at }
+}
+
+const isOpen = ({ resolution }: WaitRecord): boolean => resolution === null
+
+/** A wait in which it asks: people (the inbox), or the session that it belongs to. */
+export const replyWait = 'pawl:reply:'
+const asksSomebody = (wait: WaitRecord): boolean => {
+  const { asks } = waitTermsOf(wait)
+  return (asks !== undefined && asks.kind !== 'client') || wait.name.startsWith(replyWait)
+}
+
+/** Where a task stands: read from its call and the waits of that. */
+export function stateOf(call: Pick<CallRecord, 'state' | 'outcome' | 'attempt'>, waits: readonly WaitRecord[]): TaskState {
+  if (call.state === 'settled') return endOf(JSON.parse(call.outcome as string) as Outcome)
+  if (waits.some((wait) => isOpen(wait) && asksSomebody(wait))) return 'awaiting_input'
+  return call.state === 'running' || (call.state === 'parked' && call.attempt > 0) ? 'running' : 'queued'
+}
+
+/** `abandoned`: its worker is gone and nobody may run it again, or too many have died over it. */
+export function endOf(outcome: Outcome): TaskState {
+  if (outcome.status === 'success') return 'succeeded'
+  if (outcome.status === 'cancelled') return 'cancelled'
+  if (outcome.status === 'unknown' || outcome.failure.code === 'poisoned') return 'abandoned'
+  return 'failed'
+}
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** The batch in which tasks lie: no batch of the host can have this name. */
+export const taskBatch = 'pawl:task'
+
+const named =
+  (of: string) =>
+  ({ tenant, session }: Scope, key: string) => ({ of, tenant, session, key })
+
+/** Where things of a task are kept. */
+export const taskName = named('task')
+export const runName = named('task-run')
+/** By the uid of its call, which is in the order of time; the value is its id. */
+export const orderName = named('task-order')
+export const wakeName = named('task-wake')
+export const noticeName = named('notice')
+/** The tasks that a task started. */
+export const childName = (of: Scope, parent: string, id: string) => named('task-child')(of, `${parent}:${id}`)
+/** Signals of one name to one task. */
+export const signalsName = (of: Scope, task: string, name: string) => named('task-signals')(of, frame(task, name))
+/** In the order of time; of one moment, what the task said comes first. */
+export const messageName = (of: Scope, task: string, at: number, which: string) =>
+  named('task-message')(of, `${task}:${String(at).padStart(15, '0')}:${which}`)
+
+/** What it emitted, in its order. */
+export const emittedName = (of: Scope, task: string, number: number) =>
+  named('task-event')(of, `${task}:${String(number).padStart(9, '0')}`)
+
+/** What the session is to be told besides the end of tasks, oldest first. */
+export interface NoticeRow {
+  readonly at: number
+  readonly about: 'message' | 'request' | 'event' | 'schedule' | 'trigger'
+  readonly task?: string
+  readonly title?: string
+  readonly text: string
+}
+
+/** Ordered by time; of one writer no two are the same. */
+export const noticeKey = (at: number, writer: string, number: number): string =>
+  `${String(at).padStart(15, '0')}:${writer}:${String(number).padStart(6, '0')}`
+
+/** Where the runtime keeps what a task says and gives, among the files of its session. */
+export const backgroundFolder = '/.background'
+export const logPath = (task: string): string => `${backgroundFolder}/${task}/output.log`
+export const resultPath = (task: string): string => `${backgroundFolder}/${task}/result.json`
+
+/** The signals of one name: what came, and which waits of the body stand for those that have not. */
+export interface Signals {
+  readonly came: readonly { readonly value: Json; readonly key?: string }[]
+  readonly waiting: Readonly<Record<string, string>>
+}
+
+export const noSignals: Signals = { came: [], waiting: {} }

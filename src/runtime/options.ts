@@ -1,0 +1,141 @@
+// What a runtime is made of, and what it can do: the interfaces of createRuntime().
+
+import type { Announce } from '../call/announce.ts'
+import { closeNames } from '../call/close-names.ts'
+import type { OutputBudget } from '../call/fit.ts'
+import type { ExplainCall, Explained } from '../call/explain.ts'
+import type { Hook } from '../call/hook.ts'
+import type { Limits } from '../call/limits.ts'
+import type { Trouble } from '../call/trouble.ts'
+import type { ResolveAnswer } from '../engine/engine.ts'
+import type { ReadFeed } from '../feed/feed.ts'
+import type { Diagnosis } from '../keep/doctor.ts'
+import type { Erased, ErasedWhole, EraseOptions, PruneOptions } from '../keep/retention.ts'
+import type { Duration } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { Ids } from '../kernel/id.ts'
+import type { Quarantine } from '../people/pins.ts'
+import type { Secrets } from '../secret/redact.ts'
+import type { Sizes } from '../kernel/sizes.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Budgets } from '../policy/budget.ts'
+import type { PolicyDefinition } from '../policy/rules.ts'
+import type { Connections } from '../people/connections.ts'
+import type { DecideAnswer } from '../people/decide.ts'
+import type { InboxItem, InboxQuery } from '../people/inbox.ts'
+import type { RememberedRules } from '../people/rules.ts'
+import type { InboxDecision } from '../people/word.ts'
+import type { Session, SessionOptions } from '../session/session.ts'
+import type { KeyOptions } from '../store/open-keys.ts'
+import type { PgPool } from '../store/open-store.ts'
+import type { Store } from '../store/store.ts'
+import type { Logger } from '../tool/context.ts'
+import type { Provider } from '../tool/provider.ts'
+import type { RuntimeTools } from '../tool/registry.ts'
+import type { Tool } from '../tool/tool.ts'
+import type { Answer } from '../wait/resolution.ts'
+
+export interface RuntimeOptions {
+  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */
+  readonly store: string | Store | PgPool
+  readonly tools?: readonly Tool[]
+  /** Live sources of tools, such as MCP servers. */
+  readonly providers?: readonly Provider[]
+  /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
+  readonly commit?: 'power' | 'process'
+  /** False: calls are put on record here and run by other processes, which have the same tools on the same store. Default: true. */
+  readonly worker?: boolean
+  /** How long a silent worker is believed to be alive. */
+  readonly lease?: Duration
+  /** The host's secret, 32 bytes or more, and those before it. SQLite keeps one in a private file if none is given. */
+  readonly keys?: KeyOptions
+  /** Seals the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. What is on record is read either way. */
+  readonly encrypt?: boolean
+  /**
+   * Values that are shown to nobody: of 8 characters or more, they are taken out of what models, readers of the feed and logs are told,
+   * however they are written there. What code gets stays as it is. A function is asked each time.
+   */
+  readonly secrets?: Secrets
+  /** A call over which so many workers have died is not run again (default 3). */
+  readonly poisonAfter?: number
+  /** How many calls run at once and how many may wait; rates. */
+  readonly limits?: Limits
+  /** How large arguments, results, steps, events, attachments, batches and journals may be. */
+  readonly sizes?: Partial<Sizes>
+  /** Who may call what; several layers: the strictest wins. */
+  readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
+  /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
+  readonly budgets?: Budgets
+  readonly hooks?: readonly Hook[]
+  /** How much of a result the model reads. */
+  readonly output?: Partial<OutputBudget>
+  /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
+  readonly announce?: Announce
+  readonly logger?: Logger
+  readonly clock?: Clock
+  readonly ids?: Ids
+}
+
+export interface Runtime {
+  session(id: string, options?: SessionOptions): Session
+  /** The runtime's own tools and its providers, which may come and go. */
+  readonly tools: RuntimeTools
+  /** Tools of providers whose definition has changed: not run, and no model is told of them, until somebody accepts the change. */
+  readonly quarantine: Quarantine
+  /** Answers a wait by its key; the first answer wins. */
+  resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** What waits for people, oldest first. */
+  inbox(query?: InboxQuery): Promise<InboxItem[]>
+  /** A person decides about an item of the inbox; the first decision wins. */
+  decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
+  /** Rules that people made when they decided. */
+  readonly rules: RememberedRules
+  /** What people have connected: tokens of providers, per tenant and person. */
+  readonly connections: Connections
+  /** What the policy says about a call, and why. Runs nothing. */
+  explain(call: ExplainCall): Promise<Explained>
+  /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
+  trouble(uid: string): Promise<Trouble | undefined>
+  /** The facts of all sessions. */
+  readonly events: ReadFeed
+  /** Forgets calls that settled long ago, with all that belongs to them. Sessions with open calls are left whole. */
+  prune(options: PruneOptions): Promise<Erased>
+  /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
+  erase(options: EraseOptions): Promise<ErasedWhole>
+  /** What is stuck and why. Changes nothing, and reads a bounded part. */
+  doctor(): Promise<Diagnosis>
+  /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
+  close(options?: { grace?: Duration }): Promise<void>
+}
+
+const known: readonly (keyof RuntimeOptions)[] = [
+  'store',
+  'tools',
+  'providers',
+  'commit',
+  'worker',
+  'lease',
+  'keys',
+  'poisonAfter',
+  'encrypt',
+  'secrets',
+  'limits',
+  'sizes',
+  'policy',
+  'budgets',
+  'hooks',
+  'output',
+  'announce',
+  'logger',
+  'clock',
+  'ids',
+]
+
+/** A name that does not exist is a misspelt one: silently left out, what it says would not hold. */
+export function checkOptions(options: RuntimeOptions): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name as keyof RuntimeOptions)) continue
+    const close = closeNames(name, known).map((each) => `'${each}'`)
+    throw new PawlError('config_invalid', `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`)
+  }
+}

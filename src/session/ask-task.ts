@@ -1,0 +1,37 @@
+// A task as it goes on record: a call of its own batch, with what makes a task of it.
+
+import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
+import type { Asked, Invocation } from '../engine/engine.ts'
+import type { TaskTerms } from '../journal/task-terms.ts'
+import type { Sizes } from '../kernel/sizes.ts'
+import type { Seal } from '../secret/seal.ts'
+import type { Toolset } from '../tool/toolset.ts'
+import { type CallAsk, checkAsk } from './ask.ts'
+import { askedOf, askingOf, type Place } from './asked.ts'
+
+export interface TaskAsking {
+  readonly sizes: Sizes
+  toolsOf(place: Place): Toolset
+  sealFor(sensitive: boolean): Seal | null
+}
+
+export function askTask(host: TaskAsking, place: Place, call: CallAsk, { batch, task }: { batch: string; task?: TaskTerms }): Asked {
+  checkAsk(call)
+  const entry = host.toolsOf(place).find(call.name)
+  const limits: ArgumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
+  const alone = { occurrence: 0, order: 0, line: null, stop: false, root: undefined, above: undefined, turn: undefined }
+  // The host names the tool, or has let the model name it: what may be run in the background is not internal by accident.
+  return askedOf(call, entry, place, { batch, byHost: true, task, ...alone }, limits, host.sealFor(entry?.sensitive === true))
+}
+
+/** On whose behalf a body starts tasks, and what started them. */
+export const ownerOf = ({ request: { position, principal }, options }: Invocation): Place => ({
+  tenant: position.tenant,
+  session: position.session,
+  principal,
+  ...askingOf(options),
+})
+export const startedBy = ({ request, options }: Invocation): { call: string; parent?: string } => ({
+  call: request.uid,
+  ...(options.task ? { parent: options.task.id } : {}),
+})

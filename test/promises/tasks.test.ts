@@ -1,0 +1,383 @@
+// TASK-1 to TASK-9: work that outlives whoever began it.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { createRuntime, fail, type Runtime, type Task, type Tool, tool } from '../../src/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { quiet } from '../adversary/kit.ts'
+import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
+
+const empty = z.object({})
+const hang = (): Promise<never> => new Promise(() => {})
+
+describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) => {
+  let dir: string
+  let clock: ManualClock
+  let store: Store
+  let first: Mortal
+  const open: Runtime[] = []
+
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'pawl-tasks-'))
+    clock = manualClock()
+    store = storeOf(kind, join(dir, 'agent.db'), clock)
+    first = mortal(store)
+  })
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
+    await store.close()
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
+    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
+    if (on === store) open.push(runtime)
+    return runtime
+  }
+  const takeOver = async (tools: readonly Tool[]): Promise<Runtime> => {
+    const runtime = await start(tools)
+    await clock.advance('31s')
+    return runtime
+  }
+  const until = async (runtime: Runtime, id: string, what: (task: Task) => boolean): Promise<Task> => {
+    const found = await vi.waitUntil(
+      async () => {
+        const task = await runtime.session('s').tasks.get(id)
+        return task && what(task) ? task : undefined
+      },
+      { interval: 1 },
+    )
+    return found
+  }
+
+  const double = tool({
+    name: 'double',
+    description: 'Doubles',
+    input: z.object({ n: z.number() }),
+    onCrash: 'rerun',
+    background: true,
+    execute: ({ n }) => n * 2,
+  })
+
+  test('TASK-2, TASK-8: a task is started, runs by itself, and ends with its outcome', async () => {
+    const runtime = await start([double])
+    const { tasks } = runtime.session('s')
+    const started = await tasks.start({ tool: 'double', input: { n: 21 }, title: 'Twice' })
+    expect(started).toMatchObject({ title: 'Twice', tool: 'double', kind: 'background_tool', wake: 'on_terminal', parent: null })
+    const ended = await tasks.wait(started.id)
+    expect(ended).toMatchObject({ state: 'succeeded', outcome: { status: 'success', value: 42 }, summary: '42', attempt: 1 })
+    expect(await tasks.list()).toMatchObject([{ id: started.id }])
+    expect(await tasks.list({ state: 'open' })).toEqual([])
+    expect(await runtime.session('other').tasks.get(started.id)).toBeUndefined()
+  })
+
+  test('TASK-8: the same id is the same task; other content under it is a conflict', async () => {
+    const runtime = await start([double])
+    const { tasks } = runtime.session('s')
+    const one = await tasks.start({ tool: double, input: { n: 1 }, id: 'mine' })
+    expect((await tasks.start({ tool: double, input: { n: 1 }, id: 'mine' })).call).toBe(one.call)
+    await expect(tasks.start({ tool: double, input: { n: 2 }, id: 'mine' })).rejects.toMatchObject({ code: 'task_conflict' })
+    await expect(tasks.start({ tool: 'nothing' })).rejects.toMatchObject({ code: 'task_invalid' })
+    await expect(tasks.get('nobody')).resolves.toBeUndefined()
+    await expect(tasks.cancel('nobody')).rejects.toMatchObject({ code: 'task_unknown' })
+  })
+
+  test('TASK-4: status, progress and output are kept while it runs, the result with its end', async () => {
+    let go = (): void => {}
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const report = tool({
+      name: 'report',
+      description: 'Exports',
+      input: empty,
+      background: {
+        async execute(_, ctx, sink) {
+          sink.status('Reading')
+          sink.progress({ current: 1, total: 2 })
+          sink.output('stdout', 'one\ntwo')
+          sink.output('stderr', 'oh\n')
+          sink.output('stdout', 'three\n')
+          await gate
+          await sink.artifact({ name: 'report', path: '/report.csv' })
+          return { rows: 2 }
+        },
+      },
+      execute: () => ({ rows: 0 }),
+    })
+    const runtime = await start([report])
+    const { tasks } = runtime.session('s')
+    const { id } = await tasks.start({ tool: report })
+    await until(runtime, id, ({ state }) => state === 'running')
+    await clock.advance('1s')
+    const running = await until(runtime, id, ({ status }) => status !== null)
+    expect(running).toMatchObject({ status: 'Reading', progress: { current: 1, total: 2 }, state: 'running' })
+    const log = `/.background/${id}/output.log`
+    expect((await runtime.session('s').files.read(log)).text).toBe('[stdout] one\n[stdout] two\n[stderr] oh\n[stdout] three\n')
+    go()
+    const ended = await tasks.wait(id)
+    expect(ended).toMatchObject({ state: 'succeeded', artifacts: [{ name: 'report', path: '/report.csv' }], logPath: log })
+    expect(JSON.parse((await runtime.session('s').files.read(`/.background/${id}/result.json`)).text ?? '')).toEqual({ rows: 2 })
+  })
+
+  test('TASK-5: a cancel ends it as cancelled, and says so in its files', async () => {
+    const long = tool({
+      name: 'long',
+      description: 'Takes long',
+      input: empty,
+      background: true,
+      execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('gone')))),
+    })
+    const runtime = await start([long])
+    const { tasks } = runtime.session('s')
+    const { id } = await tasks.start({ tool: long })
+    await until(runtime, id, ({ state }) => state === 'running')
+    expect(await tasks.cancel(id, 'Not needed', 'user:ada')).toBe(true)
+    expect(await tasks.wait(id)).toMatchObject({ state: 'cancelled', summary: 'Not needed' })
+    expect(await tasks.cancel(id)).toBe(false)
+    expect((await runtime.session('s').files.read(`/.background/${id}/output.log`)).text).toContain('Not needed')
+  })
+
+  test('TASK-6: one whose worker is lost runs again where it may, after a pause', async () => {
+    let runs = 0
+    const body = (stay: boolean): Tool =>
+      tool({
+        name: 'again',
+        description: 'May run again',
+        input: empty,
+        onCrash: 'rerun',
+        background: true,
+        async execute(_, ctx) {
+          runs++
+          ctx.output(`run ${runs}\n`)
+          if (stay) await hang()
+          return 'done'
+        },
+      })
+    const a = await start([body(true)], first.store)
+    const { id } = await a.session('s').tasks.start({ tool: 'again' })
+    await until(a, id, ({ state }) => state === 'running')
+    await clock.advance('1s')
+    first.die()
+    const b = await takeOver([body(false)])
+    await until(b, id, ({ status }) => status !== null)
+    expect(runs).toBe(1)
+    await clock.advance('2s')
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 2 })
+    expect((await b.session('s').files.read(`/.background/${id}/output.log`)).text).toBe(
+      '[stdout] run 1\n[system] attempt 2\n[stdout] run 2\n',
+    )
+  })
+
+  test('TASK-6: one that must not run twice is abandoned, with what is known of it, and the session hears of it', async () => {
+    const once = (): Tool =>
+      tool({ name: 'once', description: 'Once', input: empty, background: { recovery: 'owner_bound' }, execute: hang })
+    const a = await start([once()], first.store)
+    const { id } = await a.session('s').tasks.start({ tool: 'once', title: 'One time' })
+    await until(a, id, ({ state }) => state === 'running')
+    first.die()
+    const b = await takeOver([once()])
+    const ended = await b.session('s').tasks.wait(id)
+    expect(ended).toMatchObject({ state: 'abandoned', outcome: { status: 'unknown', unknown: { evidence: { attempt: 1 } } } })
+    const notices = await b.session('s').notices.list()
+    expect(notices).toMatchObject([{ about: 'end', task: id }])
+    expect(notices[0]?.text).toContain(`[Runtime notice: this is not a message of the user. Task "One time" (${id}) finished: abandoned.]`)
+  })
+
+  test('TASK-9: silent tasks say nothing, others are told once', async () => {
+    const runtime = await start([double])
+    const { tasks, notices } = runtime.session('s')
+    const quietly = await tasks.start({ tool: double, input: { n: 1 }, wake: 'silent' })
+    const aloud = await tasks.start({ tool: double, input: { n: 2 } })
+    expect(await notices.list()).toEqual([])
+    await tasks.wait(quietly.id)
+    await tasks.wait(aloud.id)
+    const [notice] = await notices.list()
+    expect(notice).toMatchObject({ task: aloud.id, about: 'end' })
+    expect(await notices.acknowledge([notice?.id ?? ''])).toBe(1)
+    expect(await notices.acknowledge([notice?.id ?? ''])).toBe(0)
+    expect(await notices.list()).toEqual([])
+  })
+
+  const listener = tool({
+    name: 'listener',
+    description: 'Listens',
+    input: empty,
+    onCrash: 'rerun',
+    background: true,
+    async execute(_, ctx) {
+      const one = await ctx.task?.signal('go')
+      const two = await ctx.task?.signal('go')
+      const message = await ctx.task?.receive()
+      return [one, two, message?.text ?? '']
+    },
+  })
+
+  test('TASK-8: the n-th signal meets the n-th wait, early ones are kept', async () => {
+    const runtime = await start([listener])
+    const { tasks } = runtime.session('s')
+    const { id } = await tasks.start({ tool: listener })
+    expect(await tasks.signal(id, 'go', 1, { key: 'a' })).toEqual({ accepted: true, number: 1 })
+    expect(await tasks.signal(id, 'go', 1, { key: 'a' })).toEqual({ accepted: true, number: 1 })
+    await tasks.message(id, 'hello')
+    await tasks.signal(id, 'go', 2)
+    expect(await tasks.wait(id)).toMatchObject({ outcome: { value: [1, 2, 'hello'] } })
+    await expect(tasks.signal(id, 'go')).rejects.toMatchObject({ code: 'task_over' })
+    expect(await tasks.messages(id)).toMatchObject([{ direction: 'in', text: 'hello' }])
+  })
+
+  test('TASK-8: a signal after a crash finds the wait of the next worker', async () => {
+    const a = await start([listener], first.store)
+    const { id } = await a.session('s').tasks.start({ tool: listener })
+    await a.session('s').tasks.signal(id, 'go', 'x')
+    await until(a, id, ({ state }) => state === 'running')
+    await vi.waitUntil(async () => (await a.session('s').calls.get(id, { batch: 'pawl:task' }))?.waits.length === 2, { interval: 1 })
+    first.die()
+    const b = await takeOver([listener])
+    await clock.advance('2s')
+    await b.session('s').tasks.signal(id, 'go', 'y')
+    await b.session('s').tasks.message(id, 'z')
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({ outcome: { value: ['x', 'y', 'z'] } })
+  })
+
+  test('TASK-2, TASK-8: it asks its session and goes on with the reply', async () => {
+    const asks = tool({
+      name: 'asks',
+      description: 'Asks',
+      input: empty,
+      onCrash: 'rerun',
+      background: true,
+      async execute(_, ctx) {
+        await ctx.task?.message('Half-way', { rows: 5 })
+        const { text } = (await ctx.task?.request('Which format?')) ?? { text: '' }
+        return text
+      },
+    })
+    const runtime = await start([asks])
+    const { tasks, notices } = runtime.session('s')
+    const { id } = await tasks.start({ tool: asks, wake: 'on_activity', title: 'Export' })
+    const waiting = await tasks.wait(id, { until: 'input' })
+    expect(waiting).toMatchObject({ state: 'awaiting_input', inputRequest: { prompt: 'Which format?' } })
+    expect((await notices.list()).map(({ about }) => about)).toEqual(['message', 'request'])
+    await expect(tasks.message(id, 'csv', { inReplyTo: 'other' })).rejects.toMatchObject({ code: 'task_invalid' })
+    await tasks.message(id, 'csv', { inReplyTo: waiting.inputRequest?.id ?? '' })
+    expect(await tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'csv' }, inputRequest: null })
+    expect((await tasks.messages(id)).map(({ direction, text }) => [direction, text])).toEqual([
+      ['out', 'Half-way'],
+      ['out', 'Which format?'],
+      ['in', 'csv'],
+    ])
+  })
+
+  test('TASK-7: declared events are told once per key; others are refused', async () => {
+    const codes: string[] = []
+    const emits = tool({
+      name: 'emits',
+      description: 'Emits',
+      input: empty,
+      onCrash: 'rerun',
+      background: {
+        events: { page: { schema: z.object({ n: z.number() }), wake: true }, ready: { terminal: 'succeeded' } },
+      },
+      async execute(_, ctx) {
+        const code = (emitted: Promise<void>) => emitted.catch((error: { code: string }) => void codes.push(error.code))
+        await ctx.emit('page', { n: 1 }, { key: 'one' })
+        await ctx.emit('page', { n: 1 }, { key: 'one' })
+        await code(ctx.emit('page', { n: 2 }, { key: 'one' }))
+        await code(ctx.emit('page', { n: 'x' }))
+        await code(ctx.emit('other'))
+        await code(ctx.emit(' '))
+        await ctx.emit('ready', 'the end')
+        return 'not this'
+      },
+    })
+    const runtime = await start([emits])
+    const { tasks, notices } = runtime.session('s')
+    const { id } = await tasks.start({ tool: emits, wake: 'on_activity' })
+    expect(await tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'the end' } })
+    expect(codes).toEqual(['emit_conflict', 'emit_invalid', 'emit_invalid', 'emit_invalid'])
+    expect((await notices.list()).map(({ about }) => about)).toEqual(['event', 'end'])
+    const [outside] = await runtime.session('s').run([{ id: 'c', name: 'emits' }])
+    expect(outside?.status).toBe('failure')
+  })
+
+  test('TASK-1: five of a session run at once, code queues the others', async () => {
+    let running = 0
+    let most = 0
+    const go: (() => void)[] = []
+    const slow = tool({
+      name: 'slow',
+      description: 'Slow',
+      input: z.object({ n: z.number() }),
+      hints: { readOnly: true },
+      background: true,
+      async execute() {
+        most = Math.max(most, ++running)
+        await new Promise<void>((resolve) => go.push(resolve))
+        running--
+      },
+    })
+    const runtime = await start([slow])
+    const { tasks } = runtime.session('s')
+    const ids: string[] = []
+    for (let n = 0; n < 8; n++) ids.push((await tasks.start({ tool: slow, input: { n } })).id)
+    await vi.waitUntil(() => go.length === 5, { interval: 1 })
+    const states = (await tasks.list({ state: 'open' })).map(({ state }) => state)
+    expect(states.filter((state) => state === 'running')).toHaveLength(5)
+    for (let n = 0; n < 8; n++) {
+      await vi.waitUntil(() => go.length > n, { interval: 1 })
+      go[n]?.()
+    }
+    for (const id of ids) expect((await tasks.wait(id)).state).toBe('succeeded')
+    expect(most).toBe(5)
+  })
+
+  test('TASK-8: a body starts a task once, however often it runs, and waits for it without a place', async () => {
+    let inner = 0
+    const child = tool({ name: 'child', description: 'Child', input: empty, background: true, execute: () => ++inner })
+    const parent = (): Tool =>
+      tool({
+        name: 'parent',
+        description: 'Parent',
+        input: empty,
+        onCrash: 'rerun',
+        async execute(_, ctx) {
+          const { id } = await ctx.tasks.start({ tool: child })
+          const ended = await ctx.tasks.wait(id)
+          await ctx.sleep('1m')
+          return ended.outcome?.status === 'success' ? ended.outcome.value : null
+        },
+      })
+    const a = await start([child, parent()], first.store)
+    const run = a.session('s').run([{ id: 'c', name: 'parent' }])
+    run.catch(() => {})
+    await vi.waitUntil(() => inner === 1, { interval: 1 })
+    await vi.waitUntil(async () => (await a.session('s').tasks.list())[0]?.state === 'succeeded', { interval: 1 })
+    first.die()
+    const b = await takeOver([child, parent()])
+    const again = b.session('s').run([{ id: 'c', name: 'parent' }])
+    await clock.advance('2m')
+    expect(await again).toMatchObject([{ status: 'success', value: 1 }])
+    expect(inner).toBe(1)
+  })
+
+  test('TASK-2: a failure of the tool is a failed task, an inner error says nothing', async () => {
+    const bad = tool({ name: 'bad', description: 'Bad', input: empty, background: true, execute: () => Promise.reject(fail('No disk')) })
+    const worse = tool({
+      name: 'worse',
+      description: 'Worse',
+      input: empty,
+      background: true,
+      execute: () => Promise.reject(new Error('hunter2')),
+    })
+    const runtime = await start([bad, worse])
+    const { tasks, notices } = runtime.session('s')
+    const one = await tasks.start({ tool: bad })
+    const two = await tasks.start({ tool: worse })
+    expect(await tasks.wait(one.id)).toMatchObject({ state: 'failed', summary: 'No disk' })
+    expect(await tasks.wait(two.id)).toMatchObject({ state: 'failed', summary: 'An internal error occurred while executing the tool' })
+    expect(JSON.stringify([await notices.list(), await tasks.list()])).not.toContain('hunter2')
+  })
+})
