@@ -6,7 +6,7 @@ import { frame } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { InputRequest, OnEnd, TaskArtifact, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
-import { type CallPosition, type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
+import { type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
 
 /** What it was started as. Written once. */
 export interface TaskRow {

@@ -4,6 +4,7 @@
 // something the host must provide (the store, the runtime). Each row says what happened in one sentence and what to do.
 
 import { backgroundErrors } from './background-errors.ts'
+import { fileErrors } from './file-errors.ts'
 import type { ErrorRow } from './error-row.ts'
 
 export const errorTable = {
@@ -265,6 +266,7 @@ export const errorTable = {
     says: 'The runtime is closed.',
     next: 'Run the same batch on a new runtime: what is on record is returned, the rest goes on.',
   },
+  ...fileErrors,
   ...backgroundErrors,
 } as const satisfies Record<string, ErrorRow>
 

@@ -40,8 +40,8 @@ describe('what a program does', () => {
       stdout
         .split('\n')
         .map((line) => line.split('=')[0])
-        .filter((name) => name !== undefined && /^[A-Z_]+$/.test(name))
-        .toSorted(),
+        .filter((name): name is string => name !== undefined && /^[A-Z_]+$/.test(name))
+        .toSorted((a, b) => a.localeCompare(b)),
     ).toEqual(expect.arrayContaining(['PATH', 'TEST_TREE']))
     expect(stdout).not.toContain('HOME=')
     expect(stdout.trim().split('\n').at(-1)?.trim()).toMatch(/^0 1 2( 10)?$/) // 10 is the shell's own

@@ -3,4 +3,4 @@
 import { fileCases } from '../files/cases.ts'
 import { keepings } from '../files/keeping.ts'
 
-for (const [name, make] of Object.entries(keepings)) fileCases(name, make)
+for (const [name, make] of Object.entries(keepings)) fileCases(`BOX-2, ${name}`, make)
