@@ -35,6 +35,7 @@ import { openPeople } from './people/people.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { openFiles } from './files/files.ts'
+import { taskTools } from './background/task-tools.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
@@ -66,7 +67,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
   // Providers come when the store is there.
   let pins: PinsOnRecord
-  const registry = new Registry(options.tools ?? [], { clock, logger, contain, pins: { judge: (definition) => pins.judge(definition) } })
+  const registry = new Registry(options.tools ?? [], {
+    clock,
+    logger,
+    contain,
+    pins: { judge: (definition) => pins.judge(definition) },
+    backgroundTools: taskTools,
+  })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
   const sizes = sizesOf(options.sizes)
@@ -122,6 +129,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       logger,
       words,
       mostBytes: sizes.arguments,
+      mostTasks: queue.tasksPerSession,
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }

@@ -266,7 +266,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A changed definition of a remote tool (rug pull) is quarantined until someone accepts it.`,
   },
   'TASK-1': {
-    state: { missing: 'spawn_background' },
+    state: { missing: 'schedules' },
     says: `\`spawn_background\` appears by itself when some tool supports background, refuses itself as target, validates the target's arguments and obeys the target's policy; with \`schedule\` it makes a schedule and a monitor task. 5 active per session across the fleet (the model's sixth is refused with a reason, code queues), 64 per worker; checks and texts as the reference lists. \`signal_on_completion\` means wake policy on_terminal.`,
   },
   'TASK-2': {
@@ -294,7 +294,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `\`ctx.emit(type, payload, {key?})\` in a task appends an event of a declared type with a schema and a meaning (terminal, wake); undeclared, blank or outside a task is refused; a replay key makes an append idempotent, a different payload under it is a conflict.`,
   },
   'TASK-8': {
-    state: { missing: 'task tools, HTTP' },
+    state: { missing: 'HTTP' },
     says: `start, await, list, get, signal, message, cancel, wait: for code, for the model (task tools) and over HTTP. The n-th signal of a name resolves the n-th wait for it; early signals keep.`,
   },
   'TASK-9': {

@@ -109,14 +109,15 @@ export async function messages(
   store: Store,
   { tenant, session }: Owner,
   task: string,
-  { limit = 100, after }: { limit?: number; after?: string } = {},
+  { limit = 100, after, last }: { limit?: number; after?: string; last?: number } = {},
 ): Promise<TaskMessage[]> {
   const found: TaskMessage[] = []
   let seen = after === undefined
   for await (const { key, value } of everyKept(store, { of: 'task-message', tenant, session }, `${task}:`)) {
     if (!key.startsWith(`${task}:`)) break
     const message = JSON.parse(value) as TaskMessage
-    if (seen && found.push(message) >= limit) break
+    if (seen && found.push(message) >= limit && last === undefined) break
+    if (last !== undefined && found.length > last) found.shift()
     seen ||= message.id === after
   }
   return found

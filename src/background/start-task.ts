@@ -6,10 +6,13 @@ import { childName, orderName, taskBatch, taskName, type TaskRow, wakeName } fro
 import type { TaskTerms } from '../journal/task-terms.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
-import type { Change } from '../store/store.ts'
+import { decode, encode } from '../kernel/value.ts'
+import type { Change, KeptName } from '../store/store.ts'
+import type { Problem } from '../tool/schema.ts'
 import type { StartTask } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { openTasks } from './read-task.ts'
 
 /** What started it, besides what was asked for. */
 export interface HowStarted {
@@ -27,6 +30,7 @@ export interface HowStarted {
 export async function startTask(host: BackgroundHost, owner: Owner, spec: StartTask, how: HowStarted): Promise<{ id: string } | null> {
   const { kind, parent, links = {}, queue, also } = how
   const tool = backgroundTool(host, owner, spec)
+  if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, how)
   const id = checkedId(spec.id ?? `task_${host.ids.next()}`)
   const { wake = 'on_terminal', onEnd = 'cancel', deadline } = spec
   checkWords(spec)
@@ -56,6 +60,50 @@ export async function startTask(host: BackgroundHost, owner: Owner, spec: StartT
   if (there && !sameContent(there, asked)) throw new PawlError('task_conflict', `The id is '${id}'.`)
   return { id }
 }
+
+/** Which starts of a session went before: two that count at once must not both find the last place. */
+const startsName = ({ tenant, session }: Owner): KeptName => ({ of: 'task-starts', tenant, session, key: '' })
+
+/** Of a model nothing waits in line: it is told so, and can mend what it asked for. */
+async function startForModel(
+  host: BackgroundHost,
+  owner: Owner,
+  spec: StartTask,
+  tool: Tool,
+  how: HowStarted,
+): Promise<{ id: string } | null> {
+  if (tool.internal) throw new PawlError('task_invalid', `Unknown tool: ${tool.name}`)
+  const { input = {} } = spec
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    throw new PawlError('task_invalid', 'Missing required parameter: args (object expected)')
+  const checked = await tool.input.check(decode(encode(input)))
+  if (!checked.ok) throw new PawlError('task_invalid', `The arguments of '${tool.name}' are not valid: ${problemsIn(checked.problems)}`)
+  const place = startsName(owner)
+  for (;;) {
+    // A rerun of whoever asked finds what it had started.
+    if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id)))) return startTask(host, owner, spec, how)
+    const before = await host.store.kept(place)
+    let open = 0
+    for await (const _ of openTasks(host.store, owner)) open++
+    if (open >= host.mostTasks)
+      throw new PawlError(
+        'tasks_full',
+        `Maximum ${host.mostTasks} active background runs per session. Wait for an existing run to finish before starting another.`,
+      )
+    const also = {
+      guards: [...(how.also?.guards ?? []), { kind: 'kept' as const, ...place, revision: before?.revision ?? 0 }],
+      keep: [...(how.also?.keep ?? []), { ...place, value: '1' }],
+    }
+    const started = await startTask(host, owner, spec, { ...how, also })
+    if (started) return started
+  }
+}
+
+const problemsIn = (problems: readonly Problem[]): string =>
+  problems
+    .slice(0, 10)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+    .join('; ')
 
 /** The tool that is meant, if it can run in the background. */
 export function backgroundTool(host: BackgroundHost, owner: Owner, { tool: named }: Pick<StartTask, 'tool'>): Tool {

@@ -41,6 +41,10 @@ export class Queue {
     this.#tasks = new CountGate(this.#limits.tasksPerWorker)
   }
 
+  get tasksPerSession(): number {
+    return this.#limits.tasksPerSession
+  }
+
   /** How many lines, turns and gates there are: none when nobody waits or runs. */
   get kept(): number {
     return this.turns.kept + this.#gates.size + this.#sessions.size

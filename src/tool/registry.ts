@@ -54,6 +54,8 @@ interface Layer extends SessionLayer {
 
 export class Registry implements RuntimeTools {
   #own: readonly Entry[]
+  /** With which models handle tasks: there as soon as a tool can run in the background. */
+  readonly #forTasks: readonly Entry[]
   #base: Toolset
   #keys: readonly string[] = []
   readonly #host: SourceHost
@@ -63,8 +65,12 @@ export class Registry implements RuntimeTools {
   #changed = (): void => {}
   #closed = false
 
-  constructor(tools: readonly Tool[], host: Omit<SourceHost, 'changed' | 'resolved'>) {
+  constructor(
+    tools: readonly Tool[],
+    { backgroundTools = [], ...host }: Omit<SourceHost, 'changed' | 'resolved'> & { backgroundTools?: readonly Tool[] },
+  ) {
     this.#host = { ...host, changed: () => this.#rebuild(), resolved: (tool) => this.#warn(tool) }
+    this.#forTasks = layerOf(backgroundTools)
     this.#own = layerOf(tools)
     this.#base = layered([this.#own])
     for (const tool of tools) this.#warn(tool)
@@ -93,9 +99,9 @@ export class Registry implements RuntimeTools {
     const entries = layerOf(tools, `session:${place}`)
     for (const tool of tools) this.#warn(tool)
     let over = this.#base
-    let set = layered([...this.#lower(), entries])
+    let set = layered([...this.#lower(entries), entries])
     const base = (): Toolset => this.#base
-    const rebuilt = (): Toolset => layered([...this.#lower(), entries])
+    const rebuilt = (): Toolset => layered([...this.#lower(entries), entries])
     const layer: Layer = {
       entries,
       get toolset() {
@@ -172,9 +178,12 @@ export class Registry implements RuntimeTools {
     await Promise.all([...this.#sources.values()].map((source) => source.close()))
   }
 
-  #lower(): readonly (readonly Entry[])[] {
+  /** `above`: what a session has of its own. */
+  #lower(above: readonly Entry[] = []): readonly (readonly Entry[])[] {
     // The last of the list is the uppermost, and of two providers the first wins.
-    return [...[...this.#sources.values()].map(({ entries }) => entries).toReversed(), this.#own]
+    const provided = [...this.#sources.values()].map(({ entries }) => entries).toReversed()
+    const inBackground = [...this.#own, ...above].some(({ tool }) => tool?.background)
+    return [...provided, ...(inBackground ? [this.#forTasks] : []), this.#own]
   }
 
   #rebuild(): void {
@@ -184,7 +193,9 @@ export class Registry implements RuntimeTools {
 
   #tell(): void {
     const layers = [...this.#layers.values()].map(({ entries }) => entries)
-    const here = [...this.#base.entries, ...layers.flat()].filter(({ remote }) => !remote?.away())
+    const ofSessions = layers.flat()
+    const forTasks = ofSessions.some(({ tool }) => tool?.background) ? this.#forTasks : []
+    const here = [...this.#base.entries, ...forTasks, ...ofSessions].filter(({ remote }) => !remote?.away())
     // A tool that got an id later is on record by its name.
     this.#keys = here.flatMap(({ keys }) => keys)
     this.#changed()
@@ -192,10 +203,11 @@ export class Registry implements RuntimeTools {
 
   /** Told once: a remote tool that nobody can reach is a surprise, or an attempt. */
   #hidden({ name, remote }: Entry): void {
-    const key = `${remote?.provider} ${name}`
+    if (!remote) return // ours, and the host has its own
+    const key = `${remote.provider} ${name}`
     if (this.#shadowed.has(key)) return
     this.#shadowed.add(key)
-    this.#host.logger.warn(`The tool '${name}' of provider '${remote?.provider}' is not used: its name or id belongs to another tool`, {
+    this.#host.logger.warn(`The tool '${name}' of provider '${remote.provider}' is not used: its name or id belongs to another tool`, {
       tool: name,
     })
   }

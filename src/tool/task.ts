@@ -64,6 +64,8 @@ export interface StartTask {
   readonly onEnd?: OnEnd
   /** An instant after which it is too late. */
   readonly deadline?: number | Date
+  /** A model asks for it: its arguments are checked first, and it is refused (tasks_full) where it would have to wait in line. */
+  readonly byModel?: boolean
 }
 
 export interface TaskQuery {
@@ -101,8 +103,8 @@ export interface Tasks {
     text: string,
     how?: { readonly data?: unknown; readonly inReplyTo?: string; readonly key?: string },
   ): Promise<TaskMessage>
-  /** Both ways, oldest first. */
-  messages(id: string, how?: { readonly limit?: number; readonly after?: string }): Promise<TaskMessage[]>
+  /** Both ways, oldest first; `last`: only so many of the newest. */
+  messages(id: string, how?: { readonly limit?: number; readonly after?: string; readonly last?: number }): Promise<TaskMessage[]>
   /** Asks it to stop; false if it has ended already. */
   cancel(id: string, reason?: string, by?: string): Promise<boolean>
 }

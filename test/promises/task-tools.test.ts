@@ -1,0 +1,147 @@
+// TASK-1, TASK-8: what a model does with tasks.
+
+import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type CallOutcome, type Runtime, tool } from '../../src/index.ts'
+import { onEachStore } from '../each-store.ts'
+
+const names = ['cancel_task', 'get_task', 'list_tasks', 'message_task', 'spawn_background', 'wait_task']
+
+onEachStore('task tools', (bench) => {
+  const double = tool({
+    name: 'double',
+    title: 'Double a number',
+    description: 'Doubles',
+    input: z.object({ n: z.number() }),
+    hints: { readOnly: true },
+    background: true,
+    execute: ({ n }) => n * 2,
+  })
+  const plain = tool({ name: 'plain', description: 'Plain', input: z.object({}), execute: () => 1 })
+  const hidden = tool({ name: 'hidden', description: 'Hidden', input: z.object({}), internal: true, background: true, execute: () => 1 })
+  let calls = 0
+  const ask = async (runtime: Runtime, name: string, input: unknown, session = 's'): Promise<CallOutcome> => {
+    const [outcome] = await runtime.session(session).run([{ id: `c${++calls}`, name, input }])
+    return outcome as CallOutcome
+  }
+  const message = (outcome: CallOutcome): string => (outcome.status === 'failure' ? outcome.failure.message : outcome.status)
+
+  test('TASK-1: they are there when a tool can run in the background, and only then', async () => {
+    const without = await bench.open([plain])
+    expect(without.session('s').tools.map(({ name }) => name)).toEqual(['plain'])
+    expect(message(await ask(without, 'spawn_background', { tool: 'plain', args: {} }))).toContain('There is no tool named')
+    const withIt = await bench.open([plain, double])
+    expect(withIt.session('s').tools.map(({ name }) => name)).toEqual([...names, 'double', 'plain'].toSorted((a, b) => (a < b ? -1 : 1)))
+    withIt.tools.remove('double')
+    expect(withIt.session('s').tools.map(({ name }) => name)).toEqual(['plain'])
+    const own = withIt.session('own', { tools: [double] })
+    expect(own.tools.map(({ name }) => name)).toContain('spawn_background')
+    const [outcome] = await own.run([{ id: 'a', name: 'spawn_background', input: { tool: 'double', args: { n: 1 } } }])
+    const { task_id: id } = (outcome?.status === 'success' ? outcome.value : {}) as { task_id: string }
+    expect((await own.tasks.wait(id)).state).toBe('succeeded')
+  })
+
+  test('TASK-1: a tool of the host with such a name is the one that is meant', async () => {
+    const mine = tool({ name: 'list_tasks', description: 'Mine', input: z.object({}), execute: () => 'mine' })
+    const runtime = await bench.open([double, mine])
+    expect(await ask(runtime, 'list_tasks', {})).toMatchObject({ status: 'success', value: 'mine' })
+  })
+
+  test('TASK-1, TASK-8: a model starts a task, looks at it and waits for it', async () => {
+    const runtime = await bench.open([double])
+    const started = await ask(runtime, 'spawn_background', { tool: ' double ', args: { n: 4 }, title: ' Twice four ' })
+    expect(started).toMatchObject({
+      status: 'success',
+      value: { title: 'Twice four', tool: 'double', signal_on_completion: true },
+    })
+    const {
+      task_id: id,
+      run_id,
+      log_path,
+      result_path,
+      artifact_dir,
+    } = (started.status === 'success' ? started.value : {}) as Record<string, string>
+    expect([run_id, log_path, result_path, artifact_dir]).toEqual([
+      id,
+      `/.background/${id}/output.log`,
+      `/.background/${id}/result.json`,
+      `/.background/${id}`,
+    ])
+    expect(await ask(runtime, 'wait_task', { task_id: id })).toMatchObject({
+      value: { task: { state: 'succeeded', summary: '8' }, timed_out: false },
+    })
+    expect(await ask(runtime, 'get_task', { task_id: id })).toMatchObject({ value: { task: { title: 'Twice four' }, messages: [] } })
+    expect(await ask(runtime, 'list_tasks', { state: 'succeeded' })).toMatchObject({ value: { count: 1 } })
+    expect(await ask(runtime, 'list_tasks', { state: 'open' })).toMatchObject({ value: { count: 0 } })
+    expect(await ask(runtime, 'cancel_task', { task_id: id })).toMatchObject({
+      value: { note: 'task already terminal', cancel_requested: false },
+    })
+    expect(message(await ask(runtime, 'message_task', { task_id: id, message: 'hi' }))).toContain('The task has ended')
+    expect(message(await ask(runtime, 'get_task', { task_id: 'nope' }))).toContain('No task found with id: nope')
+    expect(message(await ask(runtime, 'get_task', { task_id: id }, 'another'))).toContain(`No task found with id: ${id}`)
+    expect((await runtime.session('s').notices.list()).map(({ task }) => task)).toEqual([id])
+  })
+
+  test('TASK-1: what cannot be started is refused with a reason the model can mend', async () => {
+    const runtime = await bench.open([double, plain, hidden])
+    const said = async (input: unknown): Promise<string> => message(await ask(runtime, 'spawn_background', input))
+    expect(await said({ tool: 'spawn_background', args: {} })).toBe('spawn_background cannot target itself recursively')
+    expect(await said({ tool: '  ', args: {} })).toBe('Missing required parameter: tool')
+    expect(await said({ tool: 'nothing', args: {} })).toContain('Unknown tool: nothing')
+    expect(await said({ tool: 'hidden', args: {} })).toContain('Unknown tool: hidden')
+    expect(await said({ tool: 'plain', args: {} })).toContain('Tool does not support background execution: plain')
+    expect(await said({ tool: 'list_tasks', args: {} })).toContain('Tool does not support background execution: list_tasks')
+    expect(await said({ tool: 'double', args: { n: 'x' } })).toContain("The arguments of 'double' are not valid: n:")
+    expect(await runtime.session('s').tasks.list()).toEqual([])
+  })
+
+  test('TASK-1: the sixth of a model is refused, however many ask at once; one of code waits', async () => {
+    let go = (): void => {}
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const slow = tool({
+      name: 'slow',
+      description: 'Slow',
+      input: z.object({}),
+      hints: { readOnly: true },
+      background: true,
+      execute: () => gate,
+    })
+    const runtime = await bench.open([slow])
+    const session = runtime.session('s')
+    const outcomes = await session.run(
+      Array.from({ length: 9 }, (_, n) => ({ id: `s${n}`, name: 'spawn_background', input: { tool: 'slow', args: {} } })),
+    )
+    expect(outcomes.filter(({ status }) => status === 'success')).toHaveLength(5)
+    const refused = outcomes.filter(({ status }) => status === 'failure')
+    expect(refused).toHaveLength(4)
+    for (const each of refused) expect(message(each)).toContain('Maximum 5 active background runs per session.')
+    const sixth = await session.tasks.start({ tool: slow })
+    expect((await session.tasks.list({ state: 'open' })).length).toBe(6)
+    go()
+    expect((await session.tasks.wait(sixth.id)).state).toBe('succeeded')
+  })
+
+  test("TASK-1: a task obeys its tool's policy: an approval asked for in the background waits in the inbox", async () => {
+    const wipe = tool({
+      name: 'wipe',
+      description: 'Wipe',
+      input: z.object({}),
+      hints: { destructive: true },
+      background: true,
+      execute: () => 'wiped',
+    })
+    const runtime = await bench.open([wipe, double], { policy: { rules: [{ tool: 'double', then: 'deny' }] } })
+    const started = await ask(runtime, 'spawn_background', { tool: 'wipe', args: {} })
+    const { task_id: id } = (started.status === 'success' ? started.value : {}) as { task_id: string }
+    const item = await vi.waitUntil(async () => (await runtime.inbox())[0], { interval: 1 })
+    expect(await runtime.session('s').tasks.get(id)).toMatchObject({ state: 'awaiting_input', attempt: 0 })
+    await runtime.decide(item.id, { approve: true, by: 'user:bea' })
+    expect(await runtime.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'wiped' } })
+    const denied = await ask(runtime, 'spawn_background', { tool: 'double', args: { n: 1 } })
+    const { task_id: other } = (denied.status === 'success' ? denied.value : {}) as { task_id: string }
+    expect(await runtime.session('s').tasks.wait(other)).toMatchObject({
+      state: 'failed',
+      outcome: { failure: { code: 'denied_by_policy' } },
+    })
+  })
+})
