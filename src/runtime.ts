@@ -32,13 +32,16 @@ import { type Clock, systemClock } from './kernel/time.ts'
 import { defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { openPeople } from './people/people.ts'
+import { adoptTask } from './background/adopt-task.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { openFiles } from './files/files.ts'
+import { movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
+import { Moves } from './session/moves.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
 import { openSession } from './session/session.ts'
@@ -107,7 +110,17 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort, sealFor, words })
+    const moves = new Moves({
+      store,
+      clock,
+      movedTo: (of, uid) => readTask(background, of, movedId(uid)),
+      async move({ position, principal }, uid) {
+        const record = await store.call(uid)
+        return record ? adoptTask(background, { ...position, principal }, record, {}) : null
+      },
+      warn: (message, fields) => logger.warn(message, fields),
+    })
+    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort, sealFor, words, moves })
     const judging = { toolsOf: (call: CallRecord) => standing.of(call), clock, logger }
     const judge = judgeAnswer(judging)
     const deciding = {
@@ -130,6 +143,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       words,
       mostBytes: sizes.arguments,
       mostTasks: queue.tasksPerSession,
+      moved: (uid) => moves.look(uid),
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
@@ -227,6 +241,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
           } finally {
             await registry.close()
             feed.close()
+            moves.close()
             release()
             if (own) await inner.close()
           }

@@ -41,6 +41,8 @@ export interface BackgroundHost extends Reading {
   tool(owner: Owner, name: string): Tool | undefined
   /** A call for the record, in this batch. */
   ask(owner: Owner, call: TaskAsk, how: { readonly batch: string; readonly task?: TaskTerms }): Asked
+  /** A call of this process, perhaps, has become a task. */
+  moved(uid: string): void
   /** How many open tasks of a session a model may have. */
   readonly mostTasks: number
   /** How large a signal or a message may be, in bytes. */

@@ -187,6 +187,21 @@ const messageTask = tool({
     }),
 })
 
+const moveCall = tool({
+  name: 'move_to_background',
+  title: 'Move a running call to the background',
+  description:
+    'Move a call that is still running to the background and go on without it. Its result arrives later as a notice of the runtime.',
+  input: object({ call_id: text('The id of the call'), batch: text('The message it came with, if it has a name') }, ['call_id']),
+  hints: { idempotent: true },
+  concurrency: 'parallel',
+  execute: ({ call_id: id, batch }, ctx) =>
+    told(async () => {
+      const task = await ctx.tasks.adopt(given(id), batch === undefined ? {} : { batch: given(batch) })
+      return task ? { task: shown(task) } : { note: 'It has ended: its result is there.' }
+    }),
+})
+
 const cancelTask = tool({
   name: 'cancel_task',
   title: 'Cancel a background task',
@@ -235,4 +250,12 @@ const waitTask = tool({
     }),
 })
 
-export const taskTools: readonly Tool[] = [spawn, listTasks, getTask, messageTask, cancelTask, waitTask] as unknown as readonly Tool[]
+export const taskTools: readonly Tool[] = [
+  spawn,
+  listTasks,
+  getTask,
+  messageTask,
+  moveCall,
+  cancelTask,
+  waitTask,
+] as unknown as readonly Tool[]

@@ -3,6 +3,7 @@
 import { PawlError } from '../kernel/errors.ts'
 import { isTerminal } from '../kernel/task.ts'
 import type { Task, TasksOfSession } from '../tool/task.ts'
+import { adoptTask, callMeant } from './adopt-task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { listTasks, readTask } from './read-task.ts'
 import { messages, sendMessage, sendSignal } from './signals.ts'
@@ -33,6 +34,11 @@ export function openTasks(host: BackgroundHost, owner: Owner, { parent, call }: 
     async start(spec) {
       const started = await startTask(host, owner, spec, how)
       return found((started as { id: string }).id)
+    },
+    async adopt(callId, { batch, occurrence, ...about } = {}) {
+      const record = await callMeant(store, owner, callId, { batch, occurrence })
+      if (!record) throw new PawlError('task_unknown', `There is no call ${JSON.stringify(callId)} on record here.`)
+      return adoptTask(host, owner, record, about)
     },
     get: (id) => readTask(host, owner, id),
     list: (query) => listTasks(host, owner, query),

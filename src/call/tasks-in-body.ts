@@ -41,6 +41,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
         .toString('base64url')
       return tasks.start({ ...task, id: task.id ?? `task_${place}` })
     },
+    adopt: (...given) => tasks.adopt(...given),
     get: (id) => tasks.get(id),
     list: (query) => tasks.list(query),
     wait,

@@ -22,8 +22,10 @@ import type { NestedOutcome } from '../tool/context.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
 import { askedOf, askingOf, type Place } from './asked.ts'
+import { conflict, type Ended, factsOf, neverBegun, notStarted, stops } from './ended.ts'
 import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { BatchesHost } from './host.ts'
+import type { Moves } from './moves.ts'
 import type { Standing } from './standing.ts'
 import { takenDown, wasTakenDown } from './taken-down.ts'
 
@@ -40,6 +42,7 @@ export class Batches {
   readonly #ids: Ids
   readonly #sealFor: BatchesHost['sealFor']
   readonly #words: BatchesHost['words']
+  readonly #moves: Moves
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -58,6 +61,7 @@ export class Batches {
     this.#ids = host.ids
     this.#sealFor = host.sealFor
     this.#words = host.words
+    this.#moves = host.moves
   }
 
   run(place: Place, calls: readonly CallAsk[], how: How): Promise<CallOutcome[]> {
@@ -260,7 +264,9 @@ export class Batches {
     this.#open.set(uid, asked.position)
     batch.joined(uid)
     if (started.parked || this.#queue.families.isAway(uid)) batch.how.family?.left(uid)
+    const unwatch = this.#moves.watch(batch, order, uid, (handle) => this.#moved(asked, order, batch, { uid, handle }))
     const over = (): void => {
+      unwatch?.()
       this.#open.delete(uid)
       batch.left(uid)
     }
@@ -277,10 +283,24 @@ export class Batches {
     )
   }
 
+  /** It goes on in the background: the batch has a handle in its place, and the others do not wait for it. */
+  #moved(asked: Asked, order: number, batch: Batch, { uid, handle }: { uid: string; handle: Outcome }): void {
+    if (batch.outcomeOf(order)) return
+    const turn = batch.places[order]
+    if (turn) this.#queue.turns.left(turn.of ?? turn)
+    batch.left(uid)
+    const shown = this.#shown(asked, order, batch, { attempts: 0, outcome: handle, times: noTimes }, '')
+    Promise.resolve(shown).then(
+      (told) => batch.done(order, told),
+      (error: unknown) => batch.failed(error),
+    )
+  }
+
   #end(asked: Asked, order: number, batch: Batch, ended: Ended, uid = ''): void {
     try {
       const call = batch.calls[order] as CallAsk
-      if (stops(ended.outcome, batch.how)) batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
+      if (!batch.outcomeOf(order) && stops(ended.outcome, batch.how))
+        batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
       const shown = this.#shown(asked, order, batch, ended, uid)
       if (shown instanceof Promise)
         shown.then(
@@ -310,30 +330,4 @@ export class Batches {
     }
     return parts instanceof Promise ? parts.then(told) : told(parts)
   }
-}
-
-function factsOf(call: CallAsk, { position, principal, input }: Asked, { tools }: How): HookFacts {
-  const tool = tools.find(call.name)?.name ?? call.name
-  return { tenant: position.tenant, session: position.session, principal, callId: call.id, tool, input: decode(input) }
-}
-
-/** An abort of the turn by a hook stops the batch whatever was asked for. */
-const stops = (outcome: Outcome, how: How): boolean =>
-  outcome.status === 'failure' && (how.onFailure === 'stop' || abortsTurn(outcome) !== null)
-
-/** What is told of a call: of one that never began, too. */
-type Ended = Pick<Settled, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
-
-const neverBegun = (outcome: Outcome): Ended => ({ attempts: 0, outcome, times: noTimes })
-
-const notStarted = (reason: string): Outcome => ({
-  status: 'cancelled',
-  cancellation: { message: `${reason}; it was not started`, source: 'cancellation' },
-})
-
-function conflict(call: CallAsk, recorded: { tool: string; input: string }): Outcome {
-  // Whose tool it was is nothing to a model.
-  const [tool] = recorded.tool.split('@')
-  const message = `A call with id '${call.id}' is on record with other content (tool '${tool}'). It was not run. Use a new id for a new call.`
-  return failure({ class: 'invalid_request', code: 'call_conflict', message })
 }

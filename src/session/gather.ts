@@ -21,6 +21,8 @@ export interface How {
   readonly family?: Family
   /** Made by a call whose payloads are sealed. */
   readonly sealed?: boolean
+  /** A call that takes longer than this goes on in the background, where its tool can. */
+  readonly backgroundMs?: number
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
 }
@@ -116,6 +118,8 @@ export class Batch {
   }
 
   done(order: number, outcome: CallOutcome): void {
+    // What went on in the background was told before.
+    if (this.#gathered[order]) return
     this.#gathered[order] = outcome
     if (--this.#missing === 0) this.#finish()
     this.onDone?.()

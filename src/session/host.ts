@@ -7,6 +7,7 @@ import type { Ids } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Seal } from '../secret/seal.ts'
+import type { Moves } from './moves.ts'
 import type { Standing } from './standing.ts'
 
 export interface BatchesHost {
@@ -17,6 +18,7 @@ export interface BatchesHost {
   readonly sizes: Sizes
   readonly ids: Ids
   readonly mayAbort: boolean
+  readonly moves: Moves
   /** What seals a call at rest; null if nothing does. */
   sealFor(sensitive: boolean): Seal | null
   /** The same outcome, its words without secrets (DUR-12). */

@@ -1,6 +1,7 @@
 // A session: the scope of a conversation. Here calls are asked for, in batches or one by one, and here the feed is read.
 
 import type { Feed, ReadFeed } from '../feed/feed.ts'
+import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName, longestName } from '../kernel/id.ts'
 import { recorded } from '../kernel/value.ts'
@@ -30,6 +31,8 @@ export interface RunOptions {
   readonly turn?: string
   /** Cancels the batch. */
   readonly signal?: AbortSignal
+  /** A call that takes longer than this goes on in the background, where its tool can: the model gets a handle, and is told the result later. */
+  readonly background?: Duration
   /** `stop`: the first failure cancels what runs and does not start the rest. Default: the batch goes on. */
   readonly onFailure?: 'continue' | 'stop'
   /** `settled`, the default: returns when all calls are. */
@@ -159,10 +162,14 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return set.tools
     },
-    run: (async (calls: readonly CallAsk[], { batch, turn, signal, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {}) => {
+    run: (async (
+      calls: readonly CallAsk[],
+      { batch, turn, signal, background, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {},
+    ) => {
       checkAsks(calls)
       const named = batch === undefined ? '' : checkBatch(batch)
-      const how = { tools: standing(), batch: named, onFailure, ...turnOf(turn), ...(signal ? { signal } : {}) }
+      const after = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
+      const how = { tools: standing(), batch: named, onFailure, ...turnOf(turn), ...after, ...(signal ? { signal } : {}) }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],

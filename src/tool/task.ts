@@ -68,6 +68,17 @@ export interface StartTask {
   readonly byModel?: boolean
 }
 
+export interface AdoptTask {
+  readonly title?: string
+  readonly wake?: WakePolicy
+}
+
+/** Which call is meant, where several go by one id. */
+export interface CallAt {
+  readonly batch?: string
+  readonly occurrence?: number
+}
+
 export interface TaskQuery {
   readonly state?: TaskState | 'open'
   readonly kind?: string
@@ -90,6 +101,11 @@ export type SignalAnswer = { readonly accepted: true; readonly number: number } 
 export interface Tasks {
   /** On record when it resolves; any worker that has the tool runs it. */
   start(task: StartTask): Promise<Task>
+  /**
+   * Moves an open call to the background: whoever waits for it gets a handle in place of its result, and how it ends is told as of a task. Null if it has
+   * settled. Its tool must support background; its clocks stay those of the call.
+   */
+  adopt(callId: string, how?: AdoptTask & CallAt): Promise<Task | null>
   get(id: string): Promise<Task | undefined>
   /** The newest first. */
   list(query?: TaskQuery): Promise<Task[]>

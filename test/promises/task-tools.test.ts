@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool } from '../../src/index.ts'
 import { onEachStore } from '../each-store.ts'
 
-const names = ['cancel_task', 'get_task', 'list_tasks', 'message_task', 'spawn_background', 'wait_task']
+const names = ['cancel_task', 'get_task', 'list_tasks', 'message_task', 'move_to_background', 'spawn_background', 'wait_task']
 
 onEachStore('task tools', (bench) => {
   const double = tool({
