@@ -61,6 +61,7 @@ export type {
 } from './tool/context.ts'
 export type { Ailment, Diagnosis } from './keep/doctor.ts'
 export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
+export type { SessionEnd } from './background/end.ts'
 export type { Notice, Notices } from './background/notices.ts'
 export type { FileContent, FilePage, FileStat, SessionFiles } from './files/session-files.ts'
 export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './kernel/task.ts'

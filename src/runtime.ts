@@ -33,6 +33,7 @@ import { defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { openPeople } from './people/people.ts'
 import { adoptTask } from './background/adopt-task.ts'
+import { ending, endOfTask, endSession, endTool } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { openFiles } from './files/files.ts'
@@ -165,6 +166,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       tasks: (of) => openTasks(background, ownerOf(of), startedBy(of)),
+      endOfTask: (of) => endOfTask(of),
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -174,9 +176,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const deliver =
       announce && announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
     // A model that says this word means a tool of that name, and there is none.
-    const isDelivery = ({ request, options: { absent } }: Invocation): boolean => request.tool === announceTool && !absent
-    const drive: Drive = (invocation) => (deliver && isDelivery(invocation) ? deliver(invocation) : pipeline(invocation))
-    const delivers = deliver ? [announceTool] : []
+    const isChore = ({ request, options: { absent } }: Invocation, named: string): boolean => request.tool === named && !absent
+    const isDelivery = (invocation: Invocation): boolean => isChore(invocation, announceTool)
+    const ends = ending(background)
+    const drive: Drive = (invocation) => {
+      if (deliver && isDelivery(invocation)) return deliver(invocation)
+      return isChore(invocation, endTool) ? ends(invocation) : pipeline(invocation)
+    }
+    const delivers = deliver ? [announceTool, endTool] : [endTool]
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
@@ -201,6 +208,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             people,
             cancel,
             tasks: (owner) => openTasks(background, owner),
+            end: (owner, how) => endSession(background, owner, how),
             notices: (of) => openNotices(background, of),
             files: (of) => openFiles({ store, clock, ids, of }),
           },

@@ -302,7 +302,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Wake policy silent | on_terminal | on_activity. Signals reach the model marked as runtime notices, not as the user's words.`,
   },
   'TASK-10': {
-    state: 'not yet',
+    state: 'built',
     says: `Ending a session or parent applies cancel (default) or abandon to its tasks, recorded with the end.`,
   },
   'CRON-1': {

@@ -140,6 +140,7 @@ test('the codes of errors', () => {
       "task_unknown",
       "task_conflict",
       "tasks_full",
+      "session_ended",
       "task_over",
       "emit_invalid",
       "emit_conflict",

@@ -2,7 +2,7 @@
 
 import { sameContent } from '../engine/content.ts'
 import { eventOf } from '../journal/event.ts'
-import { childName, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { childName, endName, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
@@ -43,7 +43,7 @@ export async function startTask(host: BackgroundHost, owner: Owner, spec: StartT
   const put = await host.engine().put(asked, (uid) => {
     const row: TaskRow = { uid, kind, title, tool: tool.name, wake, parent: parent ?? null, onEnd, createdAt: at, links }
     return {
-      guards: also?.guards ?? [],
+      guards: [{ kind: 'kept', ...endName(owner, ''), revision: 0 }, ...(also?.guards ?? [])],
       keep: [
         { ...taskName(owner, id), value: JSON.stringify(row) },
         { ...orderName(owner, uid), value: id },
@@ -54,7 +54,10 @@ export async function startTask(host: BackgroundHost, owner: Owner, spec: StartT
       events: [eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name })],
     }
   })
-  if (put.as === 'refused') return null
+  if (put.as === 'refused') {
+    if (await host.store.kept(endName(owner, ''))) throw new PawlError('session_ended')
+    return null
+  }
   if (put.as === 'put') return { id }
   const there = await host.store.call(put.uid)
   if (there && !sameContent(there, asked)) throw new PawlError('task_conflict', `The id is '${id}'.`)

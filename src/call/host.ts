@@ -1,6 +1,6 @@
 // What the pipeline needs from the runtime around it.
 
-import type { Invocation } from '../engine/engine.ts'
+import type { Asked, Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
@@ -49,6 +49,8 @@ export interface CallHost {
   ): Promise<NestedOutcome[]>
   /** Tasks of the session, for a body: what it starts belongs to the task that it is, if it is one. */
   tasks(of: Invocation): TasksOfSession
+  /** The chore that deals with the tasks that this one started, when it has ended. */
+  endOfTask(of: Invocation): Asked
   /** What the calls of a session gave, whole. */
   outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */

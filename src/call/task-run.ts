@@ -145,6 +145,8 @@ export class RunOfTask {
             ? { status: 'cancelled', message: settle.cancellation.message }
             : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
+    // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10).
+    if (this.#run.hasChildren) this.#invocation.beside.put(this.#host.endOfTask(this.#invocation))
   }
 
   #soon(): void {

@@ -5,6 +5,7 @@ import { milliseconds } from '../kernel/duration.ts'
 import type { Task, Tasks, WaitForTask } from '../tool/task.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
+import { runOf } from './task-run.ts'
 
 export function tasksInBody({ invocation, host, signal }: Around, inside: Inside): Tasks {
   const tasks = host.tasks(invocation)
@@ -33,9 +34,15 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
   }
 
   return {
-    start(task) {
+    async start(task) {
       inside.leaf('tasks.start')
       inside.entry()
+      const run = runOf(invocation)
+      // Known before there is one: whoever ends it looks for them.
+      if (run && !run.run.hasChildren) {
+        run.update({ hasChildren: true })
+        await run.flushed()
+      }
       const place = Buffer.from(invocation.derive(`task:${++started}`))
         .subarray(0, 18)
         .toString('base64url')

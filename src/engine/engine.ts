@@ -133,6 +133,8 @@ export interface BesideCall {
   read(name: KeptName): Promise<string | null>
   /** On record with what is written next: the outcome at the latest. */
   keep(...rows: NonNullable<Change['keep']>): void
+  /** A call that whoever can will run, likewise; one at a time. Where its place is taken, nothing of the write happens. */
+  put(asked: Asked): void
   /** A fact for the feed, likewise. */
   tell<T extends EventType>(type: T, body: EventBodies[T]): void
   /** Writes now what waits to be written; durable when it resolves. Throws if this execution no longer counts. */

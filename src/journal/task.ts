@@ -38,6 +38,8 @@ export interface TaskRun {
   /** How many messages it has sent, and events emitted. */
   readonly sent: number
   readonly emitted: number
+  /** It has started others. */
+  readonly hasChildren: boolean
   readonly over: boolean
   readonly updatedAt: number
 }
@@ -51,11 +53,14 @@ export const newRun: TaskRun = {
   log: { characters: 0, cut: false },
   sent: 0,
   emitted: 0,
+  hasChildren: false,
   over: false,
   updatedAt: 0,
 }
 
-export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'sent' | 'emitted' | 'over'>> {
+export interface TaskUpdate extends Partial<
+  Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'sent' | 'emitted' | 'hasChildren' | 'over'>
+> {
   readonly attempt: number
   /** One of the same name is replaced. */
   readonly artifact?: TaskArtifact
@@ -120,7 +125,17 @@ export const orderName = named('task-order')
 export const wakeName = named('task-wake')
 export const noticeName = named('notice')
 /** The tasks that a task started. */
-export const childName = (of: Scope, parent: string, id: string) => named('task-child')(of, `${parent}:${id}`)
+export const childrenOf = (parent: string): string => `${parent}:`
+export const childName = (of: Scope, parent: string, id: string) => named('task-child')(of, `${childrenOf(parent)}${id}`)
+/** That a session has ended. */
+export const endName = named('session-end')
+
+export interface EndRow {
+  readonly at: number
+  readonly reason: string
+  readonly by: string | null
+  readonly tasks?: OnEnd
+}
 /** Signals of one name to one task. */
 export const signalsName = (of: Scope, task: string, name: string) => named('task-signals')(of, frame(task, name))
 /** In the order of time; of one moment, what the task said comes first. */

@@ -27,6 +27,12 @@ export const backgroundErrors = {
     says: 'As many tasks as may be are open in this session.',
     next: 'Wait for one of them to end, or cancel one. Nothing was started.',
   },
+  session_ended: {
+    http: 409,
+    retry: false,
+    says: 'The session has ended: no task is started in it any more.',
+    next: 'Start it in another session. Nothing was started.',
+  },
   task_over: {
     http: 409,
     retry: false,

@@ -10,6 +10,7 @@ import type { ResolveAnswer } from '../engine/engine.ts'
 import type { ClientCall, ClientCallAt } from '../people/clients.ts'
 import type { People } from '../people/people.ts'
 import type { Answer } from '../wait/resolution.ts'
+import type { SessionEnd } from '../background/end.ts'
 import type { Notices } from '../background/notices.ts'
 import type { SessionFiles } from '../files/session-files.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
@@ -68,6 +69,11 @@ export interface Session {
   ): CallHandle<Output>
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
+  /**
+   * Ends the session: no task is started in it any more, and those that are open are cancelled or go on, as each was started or as `tasks` says. It is
+   * done after a crash too. False if it had ended before.
+   */
+  end(how?: SessionEnd): Promise<boolean>
   /** The result of a tool that the caller runs. Only what was handed out in this session can be answered, once. */
   answer(callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
   /** What was handed to the caller and has no result yet. */
@@ -114,6 +120,7 @@ export interface SessionHost {
   readonly people: Pick<People, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
+  end(owner: Place, how?: SessionEnd): Promise<boolean>
   notices(of: { tenant: string; session: string }): Notices
   files(of: { tenant: string; session: string }): SessionFiles
 }
@@ -199,6 +206,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
+    end: (how) => host.end(place, how),
     answer: (callId, answer, at) => host.people.clients.answer({ tenant, session: id }, callId, answer, at),
     handedOut: () => host.people.clients.list({ tenant, session: id }),
     supersede: (reason = 'A new message came first', by) => supersede(host, { tenant, session: id }, { reason, by: by ?? null }),

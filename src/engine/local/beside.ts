@@ -3,8 +3,10 @@
 import type { EventBodies, EventType } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
 import type { Change, KeptName } from '../../store/store.ts'
-import type { BesideCall } from '../engine.ts'
+import type { Asked, BesideCall } from '../engine.ts'
 import type { HeldCall } from './held.ts'
+import { newRecord } from './new-record.ts'
+import { arrival } from './submit.ts'
 
 const placeOf = ({ of, tenant, session, key }: KeptName): string => frame(of, tenant, session, key)
 
@@ -25,17 +27,25 @@ export class Beside implements BesideCall {
 
   keep(...rows: NonNullable<Change['keep']>): void {
     this.#held.check()
-    const { keep, events } = this.#waiting
+    const { keep, ...rest } = this.#waiting
     const places = new Set(rows.map(placeOf))
     // The last word on a name is enough.
-    this.#held.beside = { keep: [...keep.filter((row) => !places.has(placeOf(row))), ...rows], events }
+    this.#held.beside = { ...rest, keep: [...keep.filter((row) => !places.has(placeOf(row))), ...rows] }
     for (const row of rows) this.#known.set(placeOf(row), row.value)
   }
 
   tell<T extends EventType>(type: T, body: EventBodies[T]): void {
     this.#held.check()
-    const { keep, events } = this.#waiting
-    this.#held.beside = { keep, events: [...events, this.#held.event(type, this.#held.host.clock.now(), body)] }
+    const { events, ...rest } = this.#waiting
+    this.#held.beside = { ...rest, events: [...events, this.#held.event(type, this.#held.host.clock.now(), body)] }
+  }
+
+  put(asked: Asked): void {
+    this.#held.check()
+    const { events, ...rest } = this.#waiting
+    const [record] = newRecord(asked, this.#held.host, false)
+    const { guards, insertCall, events: arrived } = arrival(record, asked.options?.name)
+    this.#held.beside = { ...rest, guards, ...(insertCall ? { insertCall } : {}), events: [...events, ...arrived] }
   }
 
   async flush(): Promise<void> {

@@ -29,7 +29,7 @@ export class HeldCall {
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
   /** What is kept beside it, and facts about that: with what is written next. */
-  beside: Required<Pick<Change, 'keep' | 'events'>> | null = null
+  beside: (Required<Pick<Change, 'keep' | 'events'>> & Partial<Pick<Change, 'guards' | 'insertCall'>>) | null = null
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
   mayHavePlaces: boolean
   stopped: Stop | null = null
@@ -128,7 +128,14 @@ export class HeldCall {
     const { beside } = this
     if (!beside) return change
     this.beside = null
-    return { ...change, keep: [...beside.keep, ...(change.keep ?? [])], events: [...beside.events, ...change.events] }
+    const { keep, events, guards = none, insertCall } = beside
+    return {
+      ...change,
+      guards: guards.length > 0 ? [...change.guards, ...guards] : change.guards,
+      ...(insertCall ? { insertCall } : {}),
+      keep: [...keep, ...(change.keep ?? none)],
+      events: [...events, ...change.events],
+    }
   }
 
   /** The call as it now stands, and the event that tells of it. */

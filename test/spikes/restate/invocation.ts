@@ -103,7 +103,13 @@ export class RestateInvocation implements Invocation {
   }
   /** Nor are tasks. */
   readonly aside: Invocation['aside'] = (wait) => wait()
-  readonly beside: BesideCall = { read: () => Promise.resolve(null), keep: () => {}, tell: () => {}, flush: () => Promise.resolve() }
+  readonly beside: BesideCall = {
+    read: () => Promise.resolve(null),
+    keep: () => {},
+    put: () => {},
+    tell: () => {},
+    flush: () => Promise.resolve(),
+  }
   readonly signal: AbortSignal
   readonly #ctx: WorkflowSharedContext
   readonly #pump: Pump

@@ -153,6 +153,9 @@ const host = {
   tasks: () => {
     throw new Error('The spike has no tasks')
   },
+  endOfTask: () => {
+    throw new Error('The spike has no tasks')
+  },
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   live: quiet,
   poisonAfter: 3,
