@@ -28,7 +28,9 @@ export class Directory {
 
   /** The root: its own path is the operator's word. */
   static async root(path: string): Promise<Directory> {
-    const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+    const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((cause: unknown) => {
+      throw new PawlError('config_invalid', `The folder for files, '${path}', cannot be opened as a directory.`, { cause })
+    })
     try {
       const [own, shown] = await Promise.all([handle.stat(), stat(`/proc/self/fd/${handle.fd}/`).catch(() => undefined)])
       if (own.ino !== shown?.ino || own.dev !== shown.dev)

@@ -28,7 +28,11 @@ export class FolderWalk {
 
   /** What the system calls the folder, so that two names of it are one. */
   folder(): Promise<string> {
-    this.#root ??= realpath(this.#with.folder)
+    const { folder } = this.#with
+    this.#root ??= realpath(folder).catch((cause: unknown) => {
+      this.#root = undefined
+      throw new PawlError('config_invalid', `The folder for files, '${folder}', is not there.`, { cause })
+    })
     return this.#root
   }
 
