@@ -4,6 +4,7 @@ import type { Ids } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Change, Committed, Guard, Store } from '../store/store.ts'
 import { DatabaseFiles } from './database.ts'
+import { FolderFiles } from './folder.ts'
 import { type FileQuotas, quotasOf } from './quotas.ts'
 import type { FilesOf } from './rows.ts'
 import type { SessionFiles } from './session-files.ts'
@@ -22,14 +23,16 @@ export interface FilesOptions {
   readonly fence?: () => readonly Guard[]
 }
 
-export function openFiles({ store, clock, ids, of, quotas, commit, fence }: FilesOptions): SessionFiles {
-  return new DatabaseFiles({
+export function openFiles({ store, clock, ids, of, folder, quotas, commit, fence }: FilesOptions): SessionFiles {
+  const parts = {
     store,
     clock,
     ids,
     of,
     quotas: quotasOf(quotas),
-    commit: commit ?? ((change) => store.commit(change)),
+    commit: commit ?? ((change: Change) => store.commit(change)),
     fence: fence ?? (() => []),
-  })
+  }
+  const own = new DatabaseFiles(parts)
+  return folder === undefined ? own : new FolderFiles({ ...parts, folder, own })
 }

@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { growingLog, rowsOfAppend, rowsOfLog } from '../../src/files/log.ts'
+import { rowsOfNew } from '../../src/files/rows.ts'
 import { PawlError } from '../../src/kernel/errors.ts'
 import type { SessionFiles } from '../../src/files/session-files.ts'
 import type { Keeping } from './keeping.ts'
@@ -301,6 +303,77 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
         }
       }
       await Promise.all([write(), read(), read()])
+    })
+
+    test('BOX-2: what the runtime keeps is read by all and written by nobody else', async () => {
+      const { store, of, clock } = keeping
+      expect(await namesOf(files)).toEqual([])
+      const begun = rowsOfLog(of, '/.background/bg_1/output.log', { at: clock.now(), version: 'v1' })
+      await store.commit({ guards: [], keep: begun.keep, events: [] })
+      const lines = Array.from({ length: 40 }, (_, n) => `${n} ${'é'.repeat(n * 150)}${n === 20 ? '\0' : ''}\n`)
+      let { log } = begun
+      for (const [n, line] of lines.entries()) {
+        const { keep, log: next } = rowsOfAppend(of, log, line, clock.now())
+        // Only the last part, and the row.
+        expect(keep.length).toBeLessThanOrEqual(3)
+        await store.commit({ guards: [], keep, events: [] })
+        log = n % 7 === 0 ? ((await growingLog(store, of, log.path)) as typeof log) : next
+        expect(log).toEqual(next)
+      }
+      expect(log.file.parts).toBeGreaterThan(2)
+      const result = rowsOfNew(of, '/.background/bg_1/result.json', '{}', { at: clock.now(), version: 'v2' })
+      await store.commit({ guards: [], keep: result.keep, events: [] })
+      const again = rowsOfNew(of, '/.background/bg_1/result.json', '{"a":1}', { at: clock.now(), version: 'v3', was: result.file })
+      await store.commit({ guards: [], keep: again.keep, events: [] })
+      expect(await files.read('.background/bg_1/output.log')).toMatchObject({
+        text: lines.join(''),
+        stat: { hash: hash(lines.join('')), readonly: true },
+      })
+      expect((await files.read('/workspace/.background/bg_1/result.json')).text).toBe('{"a":1}')
+      expect(await store.keptOf({ of: 'file-part', ...of, after: 'v2', limit: 10 })).toMatchObject([{ key: 'v3:000000' }])
+      await files.write('zz', 'x')
+      await files.write('#a', 'x')
+      expect(await namesOf(files)).toEqual(['#a', '.background', 'zz'])
+      expect((await files.list('/', { limit: 1, after: '/#a' })).entries).toMatchObject([{ name: '.background', readonly: true }])
+      expect(await namesOf(files, '.background')).toEqual(['bg_1'])
+      expect(await found(files, '.background/*/*.{json,log}')).toEqual(['/.background/bg_1/output.log', '/.background/bg_1/result.json'])
+      expect(await found(files, '**')).toEqual(['/#a', '/zz'])
+      expect(await found(files, '**/.*')).toEqual(['/.background'])
+      const asked = '/.background/bg_1/output.log'
+      for (const work of [
+        files.write(asked, 'x'),
+        files.write('.background/new', 'x'),
+        files.write('.BackGround/new', 'x'),
+        files.write('a/../.background', 'x'),
+        files.makeDirectory('.background/bg_2'),
+        files.remove(asked),
+        files.remove('.background', { recursive: true }),
+        files.move(asked, 'mine'),
+        files.move('zz', '.background/bg_1/zz'),
+        files.move('zz', asked, { replace: true }),
+      ])
+        expect(await codeOf(work)).toBe('file_readonly')
+      expect(() => rowsOfNew(of, '/elsewhere', '', { at: 0, version: 'v' })).toThrow('below /.background')
+    })
+
+    test('BOX-2: who no longer holds its call writes nothing', async () => {
+      const gone = keeping.open({ fence: () => [{ kind: 'holds', call: 'nobody', fence: 1 }] })
+      await files.write('a', 'x')
+      await files.makeDirectory('d')
+      for (const work of [
+        gone.write('a', 'y'),
+        gone.write('b', 'y'),
+        gone.remove('a'),
+        gone.remove('d'),
+        gone.move('a', 'b'),
+        gone.makeDirectory('e'),
+      ])
+        expect(await codeOf(work)).toBe('lease_lost')
+      // A task is fenced by what is kept of it.
+      const past = keeping.open({ fence: () => [{ kind: 'kept', of: 'task', ...keeping.of, key: 'k', revision: 3 }] })
+      expect(await codeOf(past.write('a', 'y'))).toBe('lease_lost')
+      expect(await found(files, '**')).toEqual(['/a', '/d'])
+      expect((await gone.read('a')).text).toBe('x')
     })
 
     test('BOX-2: sessions do not see each other', async () => {

@@ -1,6 +1,6 @@
 // A place for the files of a session, for tests: in each store, and in a folder.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FilesOptions, openFiles } from '../../src/files/files.ts'
@@ -54,6 +54,13 @@ export const keepings: Readonly<Record<string, () => Keeping>> = {
     const place = temporary()
     const keeping = keepingOn('sqlite', sqliteStore({ file: join(place, 'store.db'), clock, commit: 'process' }), clock)
     return removing(keeping, place)
+  },
+  'a folder'() {
+    const clock = manualClock()
+    const place = temporary()
+    const folder = join(place, 'root')
+    mkdirSync(folder)
+    return removing(keepingOn('folder', memoryStore({ clock }), clock, folder), place)
   },
 }
 

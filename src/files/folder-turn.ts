@@ -1,0 +1,103 @@
+// FILES: whose turn it is to change a folder. A folder cannot compare and set, so who changes it takes a turn that is on record in the store:
+// among all processes that use this store one changes it at a time, and what is in it is counted from turn to turn.
+//
+// A turn ends by itself after a while if its owner died; then the folder is measured anew. Programs that know nothing of Pawl may
+// change the folder at any time: what they do is seen when it is looked at, and counted when it is measured.
+
+import { createHash } from 'node:crypto'
+import { PawlError } from '../kernel/errors.ts'
+import type { Ids } from '../kernel/id.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Change, Committed, Guard, Kept, KeptName, Store } from '../store/store.ts'
+import { inLine } from './line.ts'
+import type { FileUsage } from './quotas.ts'
+
+export interface TurnParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly commit: (change: Change) => Promise<Committed>
+  readonly fence: () => readonly Guard[]
+}
+
+export interface Turn {
+  /** As far as it is known; who changes the folder changes it. */
+  used: FileUsage | undefined
+  /** Throws unless the turn, and whatever fences the writer, still hold. Asked right before what cannot be undone. */
+  confirm(): Promise<void>
+}
+
+interface Row {
+  readonly v: 1
+  /** Null: nobody. */
+  readonly owner: string | null
+  readonly until: number
+  /** Null: not known. */
+  readonly used: FileUsage | null
+}
+
+const turnMs = 30_000
+const pollMs = 10
+const mostPolls = 1_000
+/** All folders of this process, whichever store its turns are in. */
+const here = {}
+
+export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) => Promise<T>): Promise<T> {
+  const key = createHash('sha256').update(folder).digest('base64url')
+  const name: KeptName = { of: 'folder', tenant: '', session: '', key }
+  return inLine(here, folder, async () => {
+    const owner = parts.ids.next()
+    const { revision, used } = await take(parts, name, owner)
+    const held: Guard = { kind: 'kept', ...name, revision }
+    const turn: Turn = {
+      used,
+      async confirm() {
+        const committed = await parts.commit({ guards: [...parts.fence(), held], events: [] })
+        if (committed.ok) return
+        if (committed.refused.kind === 'kept' && committed.refused.of === 'folder') throw new PawlError('file_busy', 'The turn was over.')
+        throw new PawlError('lease_lost', 'A file was not written.')
+      },
+    }
+    try {
+      return await work(turn)
+    } catch (error) {
+      // How far it came is not known, unless it was a refusal of ours.
+      if (!(error instanceof PawlError)) turn.used = undefined
+      throw error
+    } finally {
+      const free: Row = { v: 1, owner: null, until: 0, used: turn.used ?? null }
+      // If it cannot be given back it ends by itself. A writer that lost its lease gives it back too: so without the fence.
+      await parts.store.commit({ guards: [held], keep: [{ ...name, value: JSON.stringify(free) }], events: [] }).catch(() => undefined)
+    }
+  })
+}
+
+async function take({ store, clock, commit, fence }: TurnParts, name: KeptName, owner: string) {
+  for (let poll = 0; poll < mostPolls; poll++) {
+    const kept = await store.kept(name)
+    const row = kept && rowIn(kept)
+    if (row?.owner && row.until > clock.now()) {
+      const letGo = clock.hold()
+      await new Promise<void>((resolve) => void clock.timer(pollMs, resolve))
+      letGo()
+      continue
+    }
+    const revision = kept?.revision ?? 0
+    const mine: Row = { v: 1, owner, until: clock.now() + turnMs, used: null }
+    const committed = await commit({
+      guards: [...fence(), { kind: 'kept', ...name, revision }],
+      keep: [{ ...name, value: JSON.stringify(mine) }],
+      events: [],
+    })
+    // Nobody gave it back: its owner died at work.
+    if (committed.ok) return { revision: revision + 1, used: row?.owner === null ? (row.used ?? undefined) : undefined }
+    if (committed.refused.kind !== 'kept' || committed.refused.of !== name.of) throw new PawlError('lease_lost', 'A file was not written.')
+  }
+  throw new PawlError('file_busy', 'Another process is at work in the folder.')
+}
+
+function rowIn({ value }: Kept): Row {
+  const row = JSON.parse(value) as Row
+  if (row.v !== 1) throw new PawlError('store_newer', `The turn of a folder has the form ${JSON.stringify(row.v)}.`)
+  return row
+}

@@ -1,0 +1,24 @@
+// The files of a session on a real PostgreSQL keep the promises they keep elsewhere.
+
+import { afterAll, beforeAll } from 'vitest'
+import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { manualClock } from '../../src/testing/clock.ts'
+import { fileCases } from '../files/cases.ts'
+import { keepingOn } from '../files/keeping.ts'
+import { type Server, startServer } from './server.ts'
+
+let server: Server
+let schemas = 0
+
+beforeAll(async () => {
+  server = await startServer()
+}, 60_000)
+afterAll(async () => {
+  await server?.stop()
+})
+
+fileCases('BOX-2, PostgreSQL', async () => {
+  const clock = manualClock()
+  const store = await postgresStore({ connection: server.connection, schema: `files_${++schemas}`, clock })
+  return keepingOn('postgres', store, clock)
+})
