@@ -33,18 +33,12 @@ describe('what a program does', () => {
 
   test('nothing of our environment is inherited, and no handle is left open', async () => {
     process.env.PAWL_TEST_SECRET = 'hidden'
-    const { stdout } = await shell('env; ls /proc/$$/fd | tr "\\n" " "')
+    const { stdout } = await shell('env; ls -l /proc/self/fd | grep -c socket')
     delete process.env.PAWL_TEST_SECRET
     expect(stdout).not.toContain('hidden')
-    expect(
-      stdout
-        .split('\n')
-        .map((line) => line.split('=')[0])
-        .filter((name) => name !== undefined && /^[A-Z_]+$/.test(name))
-        .toSorted(),
-    ).toEqual(expect.arrayContaining(['PATH', 'TEST_TREE']))
+    expect(stdout).toContain(`TEST_TREE=${mark}\n`)
     expect(stdout).not.toContain('HOME=')
-    expect(stdout.trim().split('\n').at(-1)?.trim()).toMatch(/^0 1 2( 10)?$/) // 10 is the shell's own
+    expect(stdout.trim().split('\n').at(-1)).toBe('1') // stderr; stdout goes to grep; not the pipe on which it was told to begin
   })
 
   test('it has no child that it did not start', async () => {
@@ -116,6 +110,7 @@ describe('what a program does', () => {
 describe('TASK-5: nothing is left', () => {
   test('200 cancels of trees of every shape: each settles within its grace and 250 ms, and no process is left', async () => {
     const shapes = Object.entries(trees)
+    const ours = mark
     const grace = 150
     const late: { shape: string; ms: number }[] = []
     const one = async (at: number): Promise<void> => {
@@ -128,17 +123,20 @@ describe('TASK-5: nothing is left', () => {
       }
       // Every third while the tree is being started, at another moment each time; the others when it stands.
       if (at % 3 === 0) clock.timer(at % 20, abort)
-      const end = await shell(program, { grace, signal: cancel.signal, env: { TEST_TREE: `${mark}-${at}-` }, onOutput: abort })
+      const end = await shell(program, { grace, signal: cancel.signal, env: { TEST_TREE: `${ours}-${at}-` }, onOutput: abort })
       late.push({ shape, ms: performance.now() - cancelled })
-      expect(end.killedBy, shape).toBe('cancel')
-      expect(alive(`${mark}-${at}-`), shape).toEqual([])
+      const left = alive(`${ours}-${at}-`)
+      if (end.killedBy !== 'cancel' || left.length > 0) wrong.push(`${at}, ${shape}: ${JSON.stringify(end)}, left ${left.join()}`)
     }
     let next = 0
+    // Failures are gathered: no lane may go on into the next test.
+    const wrong: string[] = []
     await Promise.all(
       Array.from({ length: 4 }, async () => {
         while (next < 200) await one(next++)
       }),
     )
+    expect(wrong).toEqual([])
     const sorted = late.toSorted((a, b) => a.ms - b.ms)
     console.log('ms from cancel to end, with 150 of grace', { p50: sorted[100]?.ms, p90: sorted[180]?.ms, worst: sorted.at(-1) })
     // Two cores are shared with other tests: nine of ten must keep the promise to the letter, and none may hang.
@@ -221,7 +219,7 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
       const child = worker(trees['three levels'])
       try {
         // The very moment at which anything of the tree can be seen.
-        await until('something of the tree runs', () => alive(mark).length > (alive(mark).includes(child.pid as number) ? 1 : 0))
+        await until('something of the tree runs', () => alive(mark).length > 0)
       } finally {
         child.kill('SIGKILL')
       }
