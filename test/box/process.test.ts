@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ProcessOptions, runProcess } from '../../src/box/process.ts'
 import { PawlError } from '../../src/kernel/errors.ts'
 import { systemClock as clock } from '../../src/kernel/time.ts'
-import { alive, clean, trees, until } from './trees.ts'
+import { alive, clean, runs, trees, until } from './trees.ts'
 
 let mark: string
 beforeEach(() => {
@@ -184,6 +184,29 @@ describe('TASK-5: nothing is left', () => {
     expect(end).toMatchObject({ code: 0, killedBy: null, stdout: expect.stringContaining('done\n') })
     expect(performance.now() - started).toBeLessThan(5_000)
     expect(alive(mark)).toEqual([])
+  })
+
+  test.each([
+    ['is cancelled', 'sleep 999'],
+    ['ends', 'sleep 0.05'],
+  ])('one that has wiped its environment is ended with the group when the program %s', async (_, rest) => {
+    // It ignores SIGTERM and has no mark: only SIGKILL to the group gets it.
+    const cancel = new AbortController()
+    let pid = 0
+    try {
+      await shell(`env -i sh -c 'trap "" TERM; echo $$ >&2; exec 2>/dev/null; while :; do sleep 1; done' >/dev/null & ${rest}`, {
+        grace: 50,
+        signal: cancel.signal,
+        onOutput: (text) => {
+          pid = Number(text)
+          if (rest === 'sleep 999') cancel.abort()
+        },
+      })
+      expect(pid).toBeGreaterThan(1)
+      await until('it is gone', () => !runs(pid), 2_000)
+    } finally {
+      if (pid > 1 && runs(pid)) process.kill(pid, 'SIGKILL')
+    }
   })
 
   test('what is about to end by itself is heard to its end', async () => {
