@@ -282,7 +282,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Output streams to \`/.background/<run>/output.log\` (\`[stream] \` prefix) and to the feed while it runs (bounded at 262,144 characters, said so when cut); \`result.json\` at the end; artifacts, state and signal commit together.`,
   },
   'TASK-5': {
-    state: 'not yet',
+    state: { missing: 'tasks; what ends process trees is there' },
     says: `Cancel is seen within 250 ms, signals the tool, gives grace, is an own state, not an error text.`,
   },
   'TASK-6': {
@@ -306,7 +306,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Ending a session or parent applies cancel (default) or abandon to its tasks, recorded with the end.`,
   },
   'CRON-1': {
-    state: 'not yet',
+    state: { missing: 'schedules; the times are there' },
     says: `Cron (5 fields) in an IANA zone, or an instant (RFC 3339); exactly one; bad input is refused with the reason; daylight saving handled; a past instant is refused.`,
   },
   'CRON-2': {
