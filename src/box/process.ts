@@ -1,5 +1,5 @@
 // Runs a program as a tree of processes that ends as a whole: when it is done, cancelled or out of time, and when this process
-// dies, however it dies.
+// dies, however it dies. For POSIX systems.
 //
 // The program leads a process group of its own, which is signalled as a whole. It does not begin before the watcher
 // (watcher.ts) knows the group, so there is no moment at which our death would leave it running.
@@ -24,7 +24,7 @@ export interface ProcessOptions {
   /** Ends the tree. One that is aborted already starts nothing. */
   readonly signal?: AbortSignal | undefined
   readonly cwd?: string | undefined
-  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given. */
+  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given. Names that no shell takes ('a.b') are lost. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** What it reads; without it there is nothing to read. */
   readonly input?: string | undefined
@@ -150,6 +150,7 @@ export async function runProcess(file: string, args: readonly string[], options:
     ;(child.stdio[3] as Writable).end('go\n')
     await over.promise
   } finally {
+    ending = true
     for (const callOff of alarms) callOff()
     signal?.removeEventListener('abort', cancel)
     tell('SIGKILL')

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ProcessOptions, runProcess } from '../../src/box/process.ts'
 import { PawlError } from '../../src/kernel/errors.ts'
 import { systemClock as clock } from '../../src/kernel/time.ts'
-import { alive, clean, runs, trees, until } from './trees.ts'
+import { alive, clean, runs, trees, until, watcherOf } from './trees.ts'
 
 let mark: string
 beforeEach(() => {
@@ -248,5 +248,28 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
       }
       await until('nothing is left', () => alive(mark).length === 0)
     }
+  })
+
+  test('after its watcher was killed: another has taken over', async () => {
+    const child = worker(trees['a session of its own'])
+    try {
+      await once(child.stdout as NodeJS.ReadableStream, 'data')
+      const first = watcherOf(child.pid as number)
+      expect(first).toBeGreaterThan(1)
+      process.kill(first as number, 'SIGKILL')
+      await until('there is another', () => ![first, undefined].includes(watcherOf(child.pid as number)))
+    } finally {
+      child.kill('SIGKILL')
+    }
+    await until('nothing is left', () => alive(mark).length === 0)
+  })
+
+  test('a worker that ends by itself has no watcher left, and nothing keeps it alive', async () => {
+    const child = worker('echo up')
+    await once(child.stdout as NodeJS.ReadableStream, 'data')
+    const watcher = watcherOf(child.pid as number)
+    const [code] = (await once(child, 'exit')) as [number | null]
+    expect(code).toBe(0)
+    await until('it is gone', () => watcher === undefined || !runs(watcher))
   })
 })

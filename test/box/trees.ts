@@ -40,6 +40,23 @@ export function runs(pid: number): boolean {
   }
 }
 
+/** The watcher that a process has beside it. */
+export function watcherOf(parent: number): number | undefined {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .find((pid) => {
+      try {
+        return (
+          readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1] === String(parent) &&
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('while read -r what')
+        )
+      } catch {
+        return false
+      }
+    })
+}
+
 /** Ends what a failed test left, one by one; again while there are any, because some fork. */
 export function clean(value: string): void {
   for (let round = 0; round < 50; round++) {
