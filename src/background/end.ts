@@ -50,7 +50,7 @@ export async function endSession(host: BackgroundHost, owner: Owner, how: Sessio
   const put = await host.engine().put(chore, (uid) => ({
     guards: [{ kind: 'kept', ...place, revision: 0 }],
     keep: [{ ...place, value: JSON.stringify(row) }],
-    events: [eventOf({ tenant, session, call: uid }, 'session.ended', at, { ...(tasks === undefined ? {} : { tasks }) })],
+    events: [eventOf({ tenant, session, call: uid }, 'session.ended', at, tasks === undefined ? {} : { tasks })],
   }))
   return put.as === 'put'
 }

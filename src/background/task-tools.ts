@@ -179,7 +179,7 @@ const messageTask = tool({
       const task = await found(ctx, given(id))
       const inReplyTo = given(reply)
       // The call's own key: sent again after a crash it is the same message.
-      const sent = await ctx.tasks.message(task.id, String(message), {
+      const sent = await ctx.tasks.message(task.id, message as string, {
         key: ctx.idempotencyKey,
         ...(inReplyTo === '' ? {} : { inReplyTo }),
       })
@@ -250,12 +250,4 @@ const waitTask = tool({
     }),
 })
 
-export const taskTools: readonly Tool[] = [
-  spawn,
-  listTasks,
-  getTask,
-  messageTask,
-  moveCall,
-  cancelTask,
-  waitTask,
-] as unknown as readonly Tool[]
+export const taskTools: readonly Tool[] = [spawn, listTasks, getTask, messageTask, moveCall, cancelTask, waitTask]

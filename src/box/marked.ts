@@ -5,24 +5,20 @@ import { readdir, readFile } from 'node:fs/promises'
 /** The name of the variable that holds the mark of a run. */
 export const mark = 'PAWL_RUN'
 
-/** Looks so often while there are any: who is killed cannot fork, but may have just before. */
-const mostRounds = 5
 /** So many are looked at together: each takes a file handle. */
 const together = 64
 
-/** Kills whatever carries the mark of a run. Where there is no /proc nothing is found. */
-export async function killMarked(run: string): Promise<void> {
+/** Kills whatever carries the mark of a run, and says whether there was anything. Where there is no /proc nothing is found. */
+export async function killMarked(run: string): Promise<boolean> {
   const wanted = Buffer.from(`${mark}=${run}`)
-  for (let round = 0; round < mostRounds; round++) {
-    const names = await readdir('/proc').catch(() => [])
-    const pids = names.filter((name) => /^\d+$/.test(name))
-    let found = false
-    for (let at = 0; at < pids.length; at += together) {
-      const killed = await Promise.all(pids.slice(at, at + together).map((pid) => killIfMarked(pid, wanted)))
-      found ||= killed.includes(true)
-    }
-    if (!found) return
+  const names = await readdir('/proc').catch(() => [])
+  const pids = names.filter((name) => /^\d+$/.test(name))
+  let found = false
+  for (let at = 0; at < pids.length; at += together) {
+    const killed = await Promise.all(pids.slice(at, at + together).map((pid) => killIfMarked(pid, wanted)))
+    found ||= killed.includes(true)
   }
+  return found
 }
 
 /** Killed as soon as it is read, so that the number cannot have become another's. */

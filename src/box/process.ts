@@ -1,29 +1,30 @@
 // Runs a program as a tree of processes that ends as a whole: when it is done, cancelled or out of time, and when this process
-// dies, however it dies.
+// dies, however it dies. For POSIX systems.
 //
-// The program leads a process group of its own. Beside it in the group stands a watcher, a small shell that reads from a pipe
-// which we hold and never write to: when we are gone, even by SIGKILL, the pipe ends and the watcher kills the group. As long as
-// the watcher lives the number of the group is taken, so a signal to it never meets a stranger.
+// The program leads a process group of its own, which is signalled as a whole. It does not begin before the watcher
+// (watcher.ts) knows the group, so there is no moment at which our death would leave it running.
 //
-// What can leave the group (setsid, a daemon) still carries a mark in its environment. On Linux those are found in /proc and
+// What leaves the group (setsid, a daemon) still carries a mark in its environment. On Linux those are found in /proc and
 // killed too, by us at the end and by the watcher. What escapes is a process that has left the group AND wiped its environment,
 // or that runs as another user; and on systems without /proc everything that has left the group.
 
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import { killMarked, mark } from './marked.ts'
 import { KeptOutput } from './output.ts'
 import { findProgram, standardPath } from './program.ts'
+import { unwatch, watch } from './watcher.ts'
 
 export interface ProcessOptions {
   readonly clock: Clock
   /** Ends the tree. One that is aborted already starts nothing. */
   readonly signal?: AbortSignal | undefined
   readonly cwd?: string | undefined
-  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given. */
+  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given. Names that no shell takes ('a.b') are lost. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** What it reads; without it there is nothing to read. */
   readonly input?: string | undefined
@@ -47,39 +48,23 @@ export interface ProcessEnd {
   readonly cut: boolean
 }
 
-/**
- * The launcher: starts the watcher, then becomes the program. Signals are ignored before the watcher is forked, so it is immune
- * before the program begins; twice forked, it is no child of the program, whose wait() would wait for it. It has no mark itself.
- */
-const launcher = `
-( trap '' TERM INT HUP QUIT
-  ( exec </dev/null >/dev/null 2>&1
-    read -r _ <&3
-    PATH="$PATH:/usr/bin:/bin"
-    for round in 1 2 3; do
-      for found in $(grep -ls "${mark}=$1" /proc/[0-9]*/environ); do
-        found=\${found#/proc/}
-        kill -9 "\${found%/environ}"
-      done
-    done
-    kill -9 -$$ ) & )
-exec 3<&-
-export ${mark}="$1"
-shift
-exec "$@"
-`
+/** Waits for our word, then becomes the program. If we die before, the pipe ends and nothing runs. */
+const launcher = 'read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
 
 /** How long output may still come after the program has ended, from what it started and is about to end too. */
 const afterglow = 100
 /** How long SIGKILL may take; a process that the kernel does not let go is not waited for. */
 const afterKill = 100
+/** How often is looked whether all of the run are gone, some milliseconds each: a killed process takes a moment to die. */
+const mostLooks = 40
 
 /** Runs a program to its end. A failing program is a value; one that cannot be started throws. */
 export async function runProcess(file: string, args: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   const { signal, clock } = options
   const grace = milliseconds(options.grace ?? '2s', 'grace')
   const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
-  const env = { PATH: standardPath, ...options.env }
+  const run = randomUUID()
+  const env = { PATH: standardPath, ...options.env, [mark]: run }
   const program = await findProgram(file, env.PATH, options.cwd)
   const out = new KeptOutput(options.mostOutput ?? 262_144)
   const err = new KeptOutput(options.mostOutput ?? 262_144)
@@ -92,22 +77,17 @@ export async function runProcess(file: string, args: readonly string[], options:
   })
   if (signal?.aborted) return ended(null, 'cancel')
 
-  const run = randomUUID()
-  const child = start(['-c', launcher, 'sh', run, program, ...args], { ...options, env })
+  const child = start(['-c', launcher, 'sh', program, ...args], { ...options, env })
   const pid = child.pid
   if (pid === undefined) {
     const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
     throw new PawlError('program_unavailable', `${JSON.stringify(file)}: ${cause.message}.`, { cause })
   }
 
-  let killed = false
-  /** Signals the whole group. After SIGKILL there is nobody left, not even the watcher that kept its number taken. */
   const tell = (name: 'SIGTERM' | 'SIGKILL'): void => {
-    if (killed) return
-    killed = name === 'SIGKILL'
     try {
       process.kill(-pid, name)
-    } catch {} // nobody there is as good
+    } catch {} // nobody is left in the group: as good
   }
 
   let reason: 'cancel' | 'timeout' | undefined
@@ -125,6 +105,7 @@ export async function runProcess(file: string, args: readonly string[], options:
     tell('SIGTERM')
     later(within, () => {
       tell('SIGKILL')
+      void killMarked(run) // what has left the group may hold the output
       later(afterKill, over.resolve)
     })
   }
@@ -146,7 +127,7 @@ export async function runProcess(file: string, args: readonly string[], options:
 
   child.stdout?.on('data', (bytes: Buffer) => hear(out, 'stdout', bytes)).on('end', () => hear(out, 'stdout'))
   child.stderr?.on('data', (bytes: Buffer) => hear(err, 'stderr', bytes)).on('end', () => hear(err, 'stderr'))
-  // A program need not read what it is given, and the watcher goes before we do.
+  // A program need not read what it is given.
   for (const stream of child.stdio) stream?.on('error', () => {})
   child.on('error', () => {})
   child.once('exit', (code, by) => {
@@ -165,12 +146,16 @@ export async function runProcess(file: string, args: readonly string[], options:
   child.stdin?.end(options.input ?? '')
 
   try {
+    await watch(pid, run)
+    ;(child.stdio[3] as Writable).end('go\n')
     await over.promise
   } finally {
+    ending = true
     for (const callOff of alarms) callOff()
     signal?.removeEventListener('abort', cancel)
     tell('SIGKILL')
-    await killMarked(run)
+    for (let looks = 0; looks < mostLooks && (await killMarked(run));) looks++
+    unwatch(pid)
     for (const stream of child.stdio) stream?.destroy()
   }
   if (thrown) throw thrown.error
@@ -180,7 +165,7 @@ export async function runProcess(file: string, args: readonly string[], options:
 /** The launcher as a child; what Node refuses (NUL in an argument, too many of them) is told as what it is. */
 function start(args: readonly string[], { cwd, env, input }: ProcessOptions): ReturnType<typeof spawn> {
   try {
-    // The fourth is the pipe that the watcher reads: it ends when we do.
+    // The fourth is for the word to begin.
     return spawn('/bin/sh', args, { cwd, env, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'] })
   } catch (cause) {
     throw new PawlError('program_unavailable', `${(cause as Error).message}.`, { cause })

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ProcessOptions, runProcess } from '../../src/box/process.ts'
 import { PawlError } from '../../src/kernel/errors.ts'
 import { systemClock as clock } from '../../src/kernel/time.ts'
-import { alive, clean, trees, until } from './trees.ts'
+import { alive, clean, runs, trees, until, watcherOf } from './trees.ts'
 
 let mark: string
 beforeEach(() => {
@@ -33,18 +33,12 @@ describe('what a program does', () => {
 
   test('nothing of our environment is inherited, and no handle is left open', async () => {
     process.env.PAWL_TEST_SECRET = 'hidden'
-    const { stdout } = await shell('env; ls /proc/$$/fd | tr "\\n" " "')
+    const { stdout } = await shell('env; ls -l /proc/self/fd | grep -c socket')
     delete process.env.PAWL_TEST_SECRET
     expect(stdout).not.toContain('hidden')
-    expect(
-      stdout
-        .split('\n')
-        .map((line) => line.split('=')[0])
-        .filter((name): name is string => name !== undefined && /^[A-Z_]+$/.test(name))
-        .toSorted((a, b) => a.localeCompare(b)),
-    ).toEqual(expect.arrayContaining(['PATH', 'TEST_TREE']))
+    expect(stdout).toContain(`TEST_TREE=${mark}\n`)
     expect(stdout).not.toContain('HOME=')
-    expect(stdout.trim().split('\n').at(-1)?.trim()).toMatch(/^0 1 2( 10)?$/) // 10 is the shell's own
+    expect(stdout.trim().split('\n').at(-1)).toBe('1') // stderr; stdout goes to grep; not the pipe on which it was told to begin
   })
 
   test('it has no child that it did not start', async () => {
@@ -116,6 +110,7 @@ describe('what a program does', () => {
 describe('TASK-5: nothing is left', () => {
   test('200 cancels of trees of every shape: each settles within its grace and 250 ms, and no process is left', async () => {
     const shapes = Object.entries(trees)
+    const ours = mark
     const grace = 150
     const late: { shape: string; ms: number }[] = []
     const one = async (at: number): Promise<void> => {
@@ -128,17 +123,20 @@ describe('TASK-5: nothing is left', () => {
       }
       // Every third while the tree is being started, at another moment each time; the others when it stands.
       if (at % 3 === 0) clock.timer(at % 20, abort)
-      const end = await shell(program, { grace, signal: cancel.signal, env: { TEST_TREE: `${mark}-${at}-` }, onOutput: abort })
+      const end = await shell(program, { grace, signal: cancel.signal, env: { TEST_TREE: `${ours}-${at}-` }, onOutput: abort })
       late.push({ shape, ms: performance.now() - cancelled })
-      expect(end.killedBy, shape).toBe('cancel')
-      expect(alive(`${mark}-${at}-`), shape).toEqual([])
+      const left = alive(`${ours}-${at}-`)
+      if (end.killedBy !== 'cancel' || left.length > 0) wrong.push(`${at}, ${shape}: ${JSON.stringify(end)}, left ${left.join()}`)
     }
     let next = 0
+    // Failures are gathered: no lane may go on into the next test.
+    const wrong: string[] = []
     await Promise.all(
       Array.from({ length: 4 }, async () => {
         while (next < 200) await one(next++)
       }),
     )
+    expect(wrong).toEqual([])
     const sorted = late.toSorted((a, b) => a.ms - b.ms)
     console.log('ms from cancel to end, with 150 of grace', { p50: sorted[100]?.ms, p90: sorted[180]?.ms, worst: sorted.at(-1) })
     // Two cores are shared with other tests: nine of ten must keep the promise to the letter, and none may hang.
@@ -188,6 +186,29 @@ describe('TASK-5: nothing is left', () => {
     expect(alive(mark)).toEqual([])
   })
 
+  test.each([
+    ['is cancelled', 'sleep 999'],
+    ['ends', 'sleep 0.05'],
+  ])('one that has wiped its environment is ended with the group when the program %s', async (_, rest) => {
+    // It ignores SIGTERM and has no mark: only SIGKILL to the group gets it.
+    const cancel = new AbortController()
+    let pid = 0
+    try {
+      await shell(`env -i sh -c 'trap "" TERM; echo $$ >&2; exec 2>/dev/null; while :; do sleep 1; done' >/dev/null & ${rest}`, {
+        grace: 50,
+        signal: cancel.signal,
+        onOutput: (text) => {
+          pid = Number(text)
+          if (rest === 'sleep 999') cancel.abort()
+        },
+      })
+      expect(pid).toBeGreaterThan(1)
+      await until('it is gone', () => !runs(pid), 2_000)
+    } finally {
+      if (pid > 1 && runs(pid)) process.kill(pid, 'SIGKILL')
+    }
+  })
+
   test('what is about to end by itself is heard to its end', async () => {
     expect(await shell('(sleep 0.03; echo late) & echo done')).toMatchObject({ stdout: 'done\nlate\n' })
   })
@@ -221,11 +242,34 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
       const child = worker(trees['three levels'])
       try {
         // The very moment at which anything of the tree can be seen.
-        await until('something of the tree runs', () => alive(mark).length > (alive(mark).includes(child.pid as number) ? 1 : 0))
+        await until('something of the tree runs', () => alive(mark).length > 0)
       } finally {
         child.kill('SIGKILL')
       }
       await until('nothing is left', () => alive(mark).length === 0)
     }
+  })
+
+  test('after its watcher was killed: another has taken over', async () => {
+    const child = worker(trees['a session of its own'])
+    try {
+      await once(child.stdout as NodeJS.ReadableStream, 'data')
+      const first = watcherOf(child.pid as number)
+      expect(first).toBeGreaterThan(1)
+      process.kill(first as number, 'SIGKILL')
+      await until('there is another', () => ![first, undefined].includes(watcherOf(child.pid as number)))
+    } finally {
+      child.kill('SIGKILL')
+    }
+    await until('nothing is left', () => alive(mark).length === 0)
+  })
+
+  test('a worker that ends by itself has no watcher left, and nothing keeps it alive', async () => {
+    const child = worker('echo up')
+    await once(child.stdout as NodeJS.ReadableStream, 'data')
+    const watcher = watcherOf(child.pid as number)
+    const [code] = (await once(child, 'exit')) as [number | null]
+    expect(code).toBe(0)
+    await until('it is gone', () => watcher === undefined || !runs(watcher))
   })
 })

@@ -31,12 +31,42 @@ export function alive(value: string): number[] {
     .map(Number)
 }
 
-/** Ends what a failed test left, one by one. */
+/** Whether a process runs; one that has ended and only waits for its parent does not. */
+export function runs(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** The watcher that a process has beside it. */
+export function watcherOf(parent: number): number | undefined {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .find((pid) => {
+      try {
+        return (
+          readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1] === String(parent) &&
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('while read -r what')
+        )
+      } catch {
+        return false
+      }
+    })
+}
+
+/** Ends what a failed test left, one by one; again while there are any, because some fork. */
 export function clean(value: string): void {
-  for (const pid of alive(value)) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {}
+  for (let round = 0; round < 50; round++) {
+    const left = alive(value)
+    if (left.length === 0) return
+    for (const pid of left) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {}
+    }
   }
 }
 

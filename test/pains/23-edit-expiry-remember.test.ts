@@ -124,7 +124,7 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     await runtime.rules.revoke(rule?.id as string, { tenant: 'acme', reason: 'enough', ...cem })
     const events = []
     for await (const event of of.events()) {
-      if (/^(decision|rule)\./.test(event.type)) events.push({ type: event.type, ...(event.body as object) })
+      if (/^(decision|rule)\./.test(event.type)) events.push({ type: event.type, ...event.body })
       if (event.type === 'rule.revoked') break
     }
     expect(events).toMatchObject([
