@@ -36,7 +36,7 @@ import { adoptTask } from './background/adopt-task.ts'
 import { ending, endOfTask, endSession, endTool } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
-import { openFiles } from './files/files.ts'
+import { filesOf } from './files/files.ts'
 import { movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openTasks } from './background/tasks.ts'
@@ -135,6 +135,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       judgeAnswer: judge,
     }
     const people = openPeople({ ...deciding, redact })
+    const files = filesOf(options.files ?? {}, { store, clock, ids })
     const background: BackgroundHost = {
       store,
       engine: () => engine,
@@ -167,6 +168,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       tasks: (of) => openTasks(background, ownerOf(of), startedBy(of)),
       endOfTask: (of) => endOfTask(of),
+      files,
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -210,7 +212,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             tasks: (owner) => openTasks(background, owner),
             end: (owner, how) => endSession(background, owner, how),
             notices: (of) => openNotices(background, of),
-            files: (of) => openFiles({ store, clock, ids, of }),
+            files,
           },
           id,
           about,

@@ -274,11 +274,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `States queued → running ⇄ awaiting_input → succeeded | failed | cancelled | abandoned. One pure function applies every update; wrong attempt is dropped; a terminal state is final, enrichment aside.`,
   },
   'TASK-3': {
-    state: 'not yet',
+    state: 'built',
     says: `Everything a runner writes (status, progress, output, artifacts, terminal, signal) is fenced, not only heartbeats. A crash before the first heartbeat is found like any other.`,
   },
   'TASK-4': {
-    state: { missing: 'the feed' },
+    state: 'built',
     says: `Output streams to \`/.background/<run>/output.log\` (\`[stream] \` prefix) and to the feed while it runs (bounded at 262,144 characters, said so when cut); \`result.json\` at the end; artifacts, state and signal commit together.`,
   },
   'TASK-5': {

@@ -98,7 +98,7 @@ async function startForModel(
       keep: [...(how.also?.keep ?? []), { ...place, value: '1' }],
     }
     const started = await startTask(host, owner, spec, { ...how, also })
-    if (started) return started
+    if (started || (await host.store.kept(place))?.revision === before?.revision) return started // else another start was first
   }
 }
 

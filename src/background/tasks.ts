@@ -2,6 +2,7 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { isTerminal } from '../kernel/task.ts'
+import type { Guard } from '../store/store.ts'
 import type { Task, TasksOfSession } from '../tool/task.ts'
 import { adoptTask, callMeant } from './adopt-task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
@@ -16,9 +17,11 @@ export interface StartedBy {
   readonly parent?: string
   /** The call whose body it is, as events name it. */
   readonly call?: string
+  /** What must hold for a start of its to count. */
+  fence?(): readonly Guard[]
 }
 
-export function openTasks(host: BackgroundHost, owner: Owner, { parent, call }: StartedBy = {}): TasksOfSession {
+export function openTasks(host: BackgroundHost, owner: Owner, { parent, call, fence }: StartedBy = {}): TasksOfSession {
   const { store } = host
   const found = async (id: string): Promise<Task> => {
     const task = await readTask(host, owner, id)
@@ -32,8 +35,9 @@ export function openTasks(host: BackgroundHost, owner: Owner, { parent, call }: 
   }
   return {
     async start(spec) {
-      const started = await startTask(host, owner, spec, how)
-      return found((started as { id: string }).id)
+      const started = await startTask(host, owner, spec, fence ? { ...how, also: { guards: fence(), keep: [] } } : how)
+      if (!started) throw new PawlError('lease_lost')
+      return found(started.id)
     },
     async adopt(callId, { batch, occurrence, ...about } = {}) {
       const record = await callMeant(store, owner, callId, { batch, occurrence })

@@ -2,6 +2,8 @@
 // nothing more. What can be done with it is in verbs.ts, made when a body first asks for any of it: most bodies never do.
 
 import type { Invocation } from '../engine/engine.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { SessionFiles } from '../kernel/files.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import { defaultRetry } from '../tool/terms.ts'
@@ -25,6 +27,7 @@ export class Context implements Around {
   #abort: AbortController | null = null
   #abortedFor: Error | null = null
   #live: Live | null = null
+  #files: SessionFiles | null = null
   #connections: Connections | null = null
   #listeners: Set<() => void> | null = null
 
@@ -52,6 +55,15 @@ export class Context implements Around {
   /** The same, if it was told anything. */
   get told(): Connections | null {
     return this.#connections
+  }
+
+  /** What is written when the attempt is over, or by a worker that lost the call, is not written. */
+  get files(): SessionFiles {
+    this.#files ??= this.host.files(this.invocation.request.position, () => {
+      if (this.over) throw new PawlError('attempt_over')
+      return this.invocation.beside.fence()
+    })
+    return this.#files
   }
 
   get live(): Live {
@@ -170,6 +182,9 @@ class BodyContext implements ToolContext {
   }
   get attachments(): ToolContext['attachments'] {
     return this.#verbs.attachments
+  }
+  get files(): ToolContext['files'] {
+    return this.#context.files
   }
   get task(): ToolContext['task'] {
     return this.#verbs.task

@@ -2,6 +2,7 @@
 
 import type { Asked, Invocation } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
+import type { SessionFiles } from '../kernel/files.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Json } from '../kernel/value.ts'
@@ -51,6 +52,8 @@ export interface CallHost {
   tasks(of: Invocation): TasksOfSession
   /** The chore that deals with the tasks that this one started, when it has ended. */
   endOfTask(of: Invocation): Asked
+  /** Files of a session; every write of them is checked by `fence`. */
+  files(of: { tenant: string; session: string }, fence: Invocation['beside']['fence']): SessionFiles
   /** What the calls of a session gave, whole. */
   outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */

@@ -28,7 +28,7 @@ import type {
 import type { EventBodies, EventType } from '../journal/event.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Soon } from '../kernel/soon.ts'
-import type { AttachmentRecord, Change, KeptName } from '../store/store.ts'
+import type { AttachmentRecord, Change, Guard, KeptName } from '../store/store.ts'
 
 export interface StepSpec {
   /** Its name within the invocation. The invocation itself is part of the key, so siblings never meet. */
@@ -137,6 +137,8 @@ export interface BesideCall {
   put(asked: Asked): void
   /** A fact for the feed, likewise. */
   tell<T extends EventType>(type: T, body: EventBodies[T]): void
+  /** What must hold for a write of this execution to count; for those who write to the same store themselves. */
+  fence(): readonly Guard[]
   /** Writes now what waits to be written; durable when it resolves. Throws if this execution no longer counts. */
   flush(): Promise<void>
 }

@@ -35,7 +35,7 @@ import {
   storedIn,
   usageName,
 } from './rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from './session-files.ts'
+import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../kernel/files.ts'
 
 export interface DatabaseParts {
   readonly store: Store

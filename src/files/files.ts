@@ -1,5 +1,6 @@
 // FILES: the files of one session. In the store, unless a folder is named; what the runtime keeps there for itself is in the store always.
 
+import { PawlError } from '../kernel/errors.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Change, Committed, Guard, Store } from '../store/store.ts'
@@ -7,7 +8,7 @@ import { DatabaseFiles } from './database.ts'
 import { FolderFiles } from './folder.ts'
 import { type FileQuotas, quotasOf } from './quotas.ts'
 import type { FilesOf } from './rows.ts'
-import type { SessionFiles } from './session-files.ts'
+import type { SessionFiles } from '../kernel/files.ts'
 
 export interface FilesOptions {
   readonly store: Store
@@ -35,4 +36,23 @@ export function openFiles({ store, clock, ids, of, folder, quotas, commit, fence
   }
   const own = new DatabaseFiles(parts)
   return folder === undefined ? own : new FolderFiles({ ...parts, folder, own })
+}
+
+export interface FilesSettings extends Partial<FileQuotas> {
+  /** An existing folder for the files of a session; undefined: they are in the store. Asked again in every process. */
+  readonly folder?: (of: FilesOf) => string | undefined
+}
+
+export type FilesOfSession = (of: FilesOf, fence?: () => readonly Guard[]) => SessionFiles
+
+/** The files of each session, as a runtime was told to keep them. Throws config_invalid. */
+export function filesOf({ folder, ...quotas }: FilesSettings, parts: Pick<FilesOptions, 'store' | 'clock' | 'ids'>): FilesOfSession {
+  quotasOf(quotas)
+  if (folder !== undefined && typeof folder !== 'function')
+    throw new PawlError('config_invalid', 'files.folder is a function of { tenant, session } that gives a folder.')
+  return ({ tenant, session }, fence) => {
+    const of = { tenant, session }
+    const own = folder?.(of)
+    return openFiles({ ...parts, of, quotas, ...(own === undefined ? {} : { folder: own }), ...(fence ? { fence } : {}) })
+  }
 }

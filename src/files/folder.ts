@@ -15,7 +15,7 @@ import { pageOf } from './page.ts'
 import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, unfinished } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import { bytesOf, hashOf } from './rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from './session-files.ts'
+import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../kernel/files.ts'
 
 export interface FolderParts extends TurnParts {
   readonly folder: string

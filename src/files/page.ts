@@ -2,7 +2,7 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { type FilePath, filePath } from './path.ts'
-import type { PageOptions } from './session-files.ts'
+import type { PageOptions } from '../kernel/files.ts'
 
 export function pageOf({ limit = 200, after }: PageOptions): { readonly limit: number; readonly after: FilePath | undefined } {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)

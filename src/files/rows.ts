@@ -10,7 +10,7 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Change, Kept, KeptName } from '../store/store.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { aboveOf, type FilePath, filePath, isReserved, nameIn, pathOf } from './path.ts'
-import type { FileStat } from './session-files.ts'
+import type { FileStat } from '../kernel/files.ts'
 
 /** Whose files. */
 export interface FilesOf {

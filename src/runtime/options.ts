@@ -1,5 +1,6 @@
 // What a runtime is made of, and what it can do: the interfaces of createRuntime().
 
+import type { FilesSettings } from '../files/files.ts'
 import type { Announce } from '../call/announce.ts'
 import { closeNames } from '../call/close-names.ts'
 import type { OutputBudget } from '../call/fit.ts'
@@ -67,6 +68,8 @@ export interface RuntimeOptions {
   /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
   readonly budgets?: Budgets
   readonly hooks?: readonly Hook[]
+  /** Files of sessions: how much of them, and where. */
+  readonly files?: FilesSettings
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
   /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
@@ -124,6 +127,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'policy',
   'budgets',
   'hooks',
+  'files',
   'output',
   'announce',
   'logger',

@@ -5,6 +5,7 @@ import type { Asked, Invocation } from '../engine/engine.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Seal } from '../secret/seal.ts'
+import type { StartedBy } from '../background/tasks.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { type CallAsk, checkAsk } from './ask.ts'
 import { askedOf, askingOf, type Place } from './asked.ts'
@@ -31,7 +32,8 @@ export const ownerOf = ({ request: { position, principal }, options }: Invocatio
   principal,
   ...askingOf(options),
 })
-export const startedBy = ({ request, options }: Invocation): { call: string; parent?: string } => ({
+export const startedBy = ({ request, options, beside }: Invocation): StartedBy => ({
   call: request.uid,
+  fence: () => beside.fence(),
   ...(options.task ? { parent: options.task.id } : {}),
 })

@@ -12,7 +12,7 @@ import type { People } from '../people/people.ts'
 import type { Answer } from '../wait/resolution.ts'
 import type { SessionEnd } from '../background/end.ts'
 import type { Notices } from '../background/notices.ts'
-import type { SessionFiles } from '../files/session-files.ts'
+import type { SessionFiles } from '../kernel/files.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tasks, TasksOfSession } from '../tool/task.ts'
 import type { Registry } from '../tool/registry.ts'
@@ -157,6 +157,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     ...policyOf(options.policy),
     ...(options.attended === false ? { unattended: true as const } : {}),
   }
+  let files: SessionFiles | undefined
   return {
     id,
     tenant,
@@ -213,7 +214,9 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
     tasks: sessionTasks(host.tasks(place)),
-    files: host.files({ tenant, session: id }),
+    get files() {
+      return (files ??= host.files({ tenant, session: id }))
+    },
     notices: host.notices({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),

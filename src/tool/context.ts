@@ -2,6 +2,7 @@
 
 import type { Duration } from '../kernel/duration.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import type { SessionFiles } from '../kernel/files.ts'
 import type { TaskProgress } from '../kernel/task.ts'
 import type { Attachment, Json, Recorded } from '../kernel/value.ts'
 import type { TaskContext, Tasks } from './task.ts'
@@ -173,6 +174,8 @@ export interface ToolContext {
   readonly attachments: Attachments
   /** The whole of what other calls gave, where the model was shown a part. */
   readonly outputs: Outputs
+  /** Files of the session. A body that lost its call to another worker writes nothing. */
+  readonly files: SessionFiles
   /** What a body that is a task has besides; null for a call that somebody waits for. */
   readonly task: TaskContext | null
   /** Tasks of this session. What a body starts here is the same task however often the body runs. */

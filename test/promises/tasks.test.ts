@@ -120,6 +120,44 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     const ended = await tasks.wait(id)
     expect(ended).toMatchObject({ state: 'succeeded', artifacts: [{ name: 'report', path: '/report.csv' }], logPath: log })
     expect(JSON.parse((await runtime.session('s').files.read(`/.background/${id}/result.json`)).text ?? '')).toEqual({ rows: 2 })
+    const told: string[] = []
+    for await (const event of runtime.session('s').events()) {
+      told.push(event.type)
+      if (event.type === 'call.settled') break
+    }
+    expect(told).toEqual([
+      'call.received',
+      'task.created',
+      'call.started',
+      'task.output',
+      'task.updated',
+      'task.artifact',
+      'task.updated',
+      'task.updated',
+      'call.settled',
+    ])
+  })
+
+  test('TASK-4: a log ends at its bound, and says so', async () => {
+    const loud = tool({
+      name: 'loud',
+      description: 'Loud',
+      input: empty,
+      background: true,
+      execute(_, ctx) {
+        for (let n = 0; n < 400; n++) ctx.output(`${'é'.repeat(999)}\n`)
+        return 'over'
+      },
+    })
+    const runtime = await start([loud])
+    const { tasks, files } = runtime.session('s')
+    const { id } = await tasks.start({ tool: loud })
+    await tasks.wait(id)
+    const { text } = await files.read(`/.background/${id}/output.log`)
+    const end = '\n[system] background output truncated at 262144 characters\n'
+    expect(text?.endsWith(end)).toBe(true)
+    expect(text?.length).toBe(262_144 + end.length)
+    await expect(files.write(`/.background/${id}/output.log`, 'x')).rejects.toMatchObject({ code: 'file_readonly' })
   })
 
   test('TASK-5: a cancel ends it as cancelled, and says so in its files', async () => {
@@ -184,6 +222,67 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     const notices = await b.session('s').notices.list()
     expect(notices).toMatchObject([{ about: 'end', task: id }])
     expect(notices[0]?.text).toContain(`[Runtime notice: this is not a message of the user. Task "One time" (${id}) finished: abandoned.]`)
+  })
+
+  test('TASK-3: a worker that lost a task writes nothing more of it: status, output, artifact, message, event, file, end', async () => {
+    const refused: string[] = []
+    let go = (): void => {}
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    let runs = 0
+    const make = (zombie: boolean): Tool =>
+      tool({
+        name: 'zombie',
+        description: 'Zombie',
+        input: empty,
+        onCrash: 'rerun',
+        background: { events: { told: {} } },
+        async execute(_, ctx) {
+          runs++
+          if (!zombie) {
+            ctx.output('alive\n')
+            await ctx.task?.message('alive')
+            await gate
+            return 'alive'
+          }
+          ctx.output('first\n')
+          await ctx.files.write('/a.txt', 'first')
+          await vi.waitUntil(() => runs === 2, { interval: 1 })
+          const code = (what: string, done: Promise<unknown> | undefined) =>
+            done?.then(
+              () => refused.push(`${what} was taken`),
+              (error: { code: string }) => refused.push(`${what}: ${error.code}`),
+            )
+          ctx.task?.status('dead')
+          ctx.output('dead\n')
+          await code('artifact', ctx.task?.artifact({ name: 'dead', url: 'http://dead' }))
+          await code('message', ctx.task?.message('dead'))
+          await code('event', ctx.emit('told', 'dead'))
+          await code('file', ctx.files.write('/a.txt', 'dead'))
+          await code('start', ctx.tasks.start({ tool: 'double', input: { n: 1 } }))
+          return 'dead'
+        },
+      })
+    // Its heart stops, and it does not know.
+    const frozen = { ...store, renew: (): Promise<number> => new Promise(() => {}) } satisfies Store
+    let renewed = false
+    const sleeper: Store = { ...frozen, renew: (worker, ms) => (renewed ? frozen.renew() : ((renewed = true), store.renew(worker, ms))) }
+    const a = await createRuntime({ store: sleeper, tools: [make(true), double], clock, logger: quiet })
+    const { id } = await a.session('s').tasks.start({ tool: 'zombie' })
+    await until(a, id, ({ state }) => state === 'running')
+    const b = await start([make(false), double])
+    await clock.advance('31s')
+    await clock.advance('2s')
+    await vi.waitUntil(() => refused.length === 5, { interval: 1 })
+    expect(refused.map((each) => each.replace(/: .*/, ''))).toEqual(['artifact', 'message', 'event', 'file', 'start'])
+    expect(refused.join()).not.toContain('taken')
+    await clock.advance('1s')
+    go()
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'alive' }, artifacts: [] })
+    expect((await b.session('s').files.read('/a.txt')).text).toBe('first')
+    expect(await b.session('s').tasks.messages(id)).toMatchObject([{ text: 'alive' }])
+    expect((await b.session('s').tasks.list()).length).toBe(1)
+    expect((await b.session('s').files.read(`/.background/${id}/output.log`)).text).not.toContain('dead')
+    await a.close({ grace: 0 }).catch(() => {})
   })
 
   test('TASK-9: silent tasks say nothing, others are told once', async () => {

@@ -2,7 +2,7 @@
 
 import type { EventBodies, EventType } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
-import type { Change, KeptName } from '../../store/store.ts'
+import type { Change, Guard, KeptName } from '../../store/store.ts'
 import type { Asked, BesideCall } from '../engine.ts'
 import type { HeldCall } from './held.ts'
 import { newRecord } from './new-record.ts'
@@ -46,6 +46,12 @@ export class Beside implements BesideCall {
     const [record] = newRecord(asked, this.#held.host, false)
     const { guards, insertCall, events: arrived } = arrival(record, asked.options?.name)
     this.#held.beside = { ...rest, guards, ...(insertCall ? { insertCall } : {}), events: [...events, ...arrived] }
+  }
+
+  fence(): readonly Guard[] {
+    this.#held.check()
+    const { uid, fence } = this.#held.request
+    return [{ kind: 'holds', call: uid, fence }]
   }
 
   async flush(): Promise<void> {

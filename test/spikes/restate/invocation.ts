@@ -107,6 +107,7 @@ export class RestateInvocation implements Invocation {
     read: () => Promise.resolve(null),
     keep: () => {},
     put: () => {},
+    fence: () => [],
     tell: () => {},
     flush: () => Promise.resolve(),
   }

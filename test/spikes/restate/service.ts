@@ -153,6 +153,9 @@ const host = {
   tasks: () => {
     throw new Error('The spike has no tasks')
   },
+  files: () => {
+    throw new Error('The spike has no files')
+  },
   endOfTask: () => {
     throw new Error('The spike has no tasks')
   },
