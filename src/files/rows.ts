@@ -7,9 +7,9 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../kernel/errors.ts'
-import type { Change, Kept, KeptName } from '../store/store.ts'
+import type { Change, Kept, KeptName, Store } from '../store/store.ts'
 import { mediaTypeOf } from './media-type.ts'
-import { aboveOf, type FilePath, filePath, isReserved, nameIn, pathOf } from './path.ts'
+import { aboveOf, type FilePath, filePath, isReserved, nameIn, parentOf, pathOf } from './path.ts'
 import type { FileStat } from '../kernel/files.ts'
 
 /** Whose files. */
@@ -139,11 +139,17 @@ export function rowsOfNew(
   return { keep: [...rowsAbove(of, path, how.at), ...keep], stat: statOf(path, file), file }
 }
 
-/** For the runtime: a file of its own that is taken away. */
-export const rowsOfGone = (of: FilesOf, given: string, was: StoredFile): Rows => [
-  rowOf(of, ownPath(given), null),
-  ...rowsOfPartsGone(of, was),
-]
+/** For the runtime: what stands there, if anything does. */
+export async function storedAt(store: Pick<Store, 'kept'>, of: FilesOf, given: string): Promise<StoredFile | undefined> {
+  const kept = await store.kept(fileName(of, filePath(given)))
+  return kept && storedIn(kept)
+}
+
+/** For the runtime: a file of its own that is taken away, with the directory that was made for it. */
+export const rowsOfGone = (of: FilesOf, given: string, was: StoredFile): Rows => {
+  const path = ownPath(given)
+  return [rowOf(of, path, null), rowOf(of, parentOf(path), null), ...rowsOfPartsGone(of, was)]
+}
 
 export const rowsOfPartsGone = (of: FilesOf, { version, parts }: StoredFile): Rows =>
   Array.from({ length: parts }, (_, part) => ({ ...partName(of, version, part), value: null }))

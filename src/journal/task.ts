@@ -137,7 +137,8 @@ export interface EndRow {
   readonly tasks?: OnEnd
 }
 /** Signals of one name to one task. */
-export const signalsName = (of: Scope, task: string, name: string) => named('task-signals')(of, frame(task, name))
+export const signalsOf = (task: string): string => frame(task)
+export const signalsName = (of: Scope, task: string, name: string) => named('task-signals')(of, `${signalsOf(task)}${name}`)
 /** In the order of time; of one moment, what the task said comes first. */
 export const messageName = (of: Scope, task: string, at: number, which: string) =>
   named('task-message')(of, `${task}:${String(at).padStart(15, '0')}:${which}`)

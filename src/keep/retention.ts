@@ -5,6 +5,7 @@
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
+import { forgetTasks } from './forget-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
 
 export interface PruneOptions {
@@ -64,7 +65,9 @@ export async function prune({ store, clock }: KeepHost, options: PruneOptions): 
   if (!(limit >= 1)) throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be at least 1.`)
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
   await forgetRules(store, before, tenant)
-  return pages(store, { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) }, limit)
+  const erased = await pages(store, { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) }, limit)
+  await forgetTasks(store, tenant)
+  return erased
 }
 
 /** Rules that people made and that ended, or were revoked, before then: nobody asks about them, and every ask reads past them. */

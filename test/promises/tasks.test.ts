@@ -462,6 +462,54 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(inner).toBe(1)
   })
 
+  test('DUR-10: what is forgotten of calls is forgotten of tasks too, with messages, events and files', async () => {
+    const child = tool({ name: 'child', description: 'Child', input: empty, background: true, execute: () => 'child' })
+    const busy = tool({
+      name: 'busy',
+      description: 'Busy',
+      input: empty,
+      onCrash: 'rerun',
+      background: { events: { told: {} } },
+      async execute(_, ctx) {
+        ctx.output('words\n')
+        await ctx.task?.message('hello')
+        await ctx.emit('told')
+        await ctx.tasks.wait((await ctx.tasks.start({ tool: child })).id)
+        return ctx.task?.signal('go') ?? null
+      },
+    })
+    const runtime = await start([busy, child])
+    const { tasks, files } = runtime.session('s')
+    const { id } = await tasks.start({ tool: busy })
+    await tasks.signal(id, 'go', 1)
+    await tasks.wait(id)
+    await clock.advance('40d')
+    const late = await tasks.start({ tool: child, id: 'late' })
+    await tasks.wait(late.id)
+    const collections = [
+      'task',
+      'task-run',
+      'task-order',
+      'task-wake',
+      'task-signals',
+      'task-message',
+      'task-event',
+      'task-child',
+      'file',
+      'file-part',
+    ]
+    const left = async (): Promise<string[]> => {
+      const rows = await Promise.all(collections.map((of) => store.keptOf({ of, after: '', limit: 100 })))
+      return rows.flat().map(({ of, key, value }) => `${of} ${key} ${value}`)
+    }
+    expect((await left()).filter((row) => row.includes(id)).length).toBeGreaterThan(8)
+    await runtime.prune({ olderThan: '30d' })
+    expect((await tasks.list()).map((task) => task.id)).toEqual(['late'])
+    expect((await left()).filter((row) => row.includes(id))).toEqual([])
+    expect((await files.list('/.background')).entries.map(({ name }) => name)).toEqual(['late'])
+    expect((await files.read('/.background/late/result.json')).text).toBe('"child"\n')
+  })
+
   test('TASK-2: a failure of the tool is a failed task, an inner error says nothing', async () => {
     const bad = tool({ name: 'bad', description: 'Bad', input: empty, background: true, execute: () => Promise.reject(fail('No disk')) })
     const worse = tool({
