@@ -209,6 +209,12 @@ describe('TASK-5: nothing is left', () => {
     }
   })
 
+  test('100 programs end while they are still starting daemons: none is left', async () => {
+    const daemons = 'setsid sleep 999 >/dev/null 2>&1 & (setsid setsid sleep 999 >/dev/null 2>&1 &)'
+    for (let at = 0; at < 25; at++) await Promise.all([1, 2, 3, 4].map(() => shell(daemons)))
+    expect(alive(mark)).toEqual([])
+  })
+
   test('what is about to end by itself is heard to its end', async () => {
     expect(await shell('(sleep 0.03; echo late) & echo done')).toMatchObject({ stdout: 'done\nlate\n' })
   })
