@@ -264,6 +264,9 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
       expect(first).toBeGreaterThan(1)
       process.kill(first as number, 'SIGKILL')
       await until('there is another', () => ![first, undefined].includes(watcherOf(child.pid as number)))
+      // It can be seen before it was told of the tree.
+      child.kill('SIGUSR2')
+      await once(child.stdout as NodeJS.ReadableStream, 'data')
     } finally {
       child.kill('SIGKILL')
     }
