@@ -14,7 +14,7 @@ import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
-import { killMarked, mark } from './marked.ts'
+import { beganAt, killMarked, mark } from './marked.ts'
 import { KeptOutput } from './output.ts'
 import { findProgram, standardPath } from './program.ts'
 import { unwatch, watch } from './watcher.ts'
@@ -55,8 +55,6 @@ const launcher = 'read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
 const afterglow = 100
 /** How long SIGKILL may take; a process that the kernel does not let go is not waited for. */
 const afterKill = 100
-/** How often is looked whether all of the run are gone, some milliseconds each: a killed process takes a moment to die. */
-const mostLooks = 40
 
 /** Runs a program to its end. A failing program is a value; one that cannot be started throws. */
 export async function runProcess(file: string, args: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
@@ -84,6 +82,7 @@ export async function runProcess(file: string, args: readonly string[], options:
     throw new PawlError('program_unavailable', `${JSON.stringify(file)}: ${cause.message}.`, { cause })
   }
 
+  const since = beganAt(pid)
   const tell = (name: 'SIGTERM' | 'SIGKILL'): void => {
     try {
       process.kill(-pid, name)
@@ -105,7 +104,7 @@ export async function runProcess(file: string, args: readonly string[], options:
     tell('SIGTERM')
     later(within, () => {
       tell('SIGKILL')
-      void killMarked(run) // what has left the group may hold the output
+      void killMarked(run, since) // what has left the group may hold the output
       later(afterKill, over.resolve)
     })
   }
@@ -154,7 +153,7 @@ export async function runProcess(file: string, args: readonly string[], options:
     for (const callOff of alarms) callOff()
     signal?.removeEventListener('abort', cancel)
     tell('SIGKILL')
-    for (let looks = 0; looks < mostLooks && (await killMarked(run));) looks++
+    await killMarked(run, since)
     unwatch(pid)
     for (const stream of child.stdio) stream?.destroy()
   }

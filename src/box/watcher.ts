@@ -8,6 +8,7 @@ import { PawlError } from '../kernel/errors.ts'
 import { mark } from './marked.ts'
 import { standardPath } from './program.ts'
 
+/** Looks for marks several times: one that is just becoming another program shows none. */
 const script = `
 trap '' TERM INT HUP QUIT
 open=
@@ -20,13 +21,14 @@ while read -r what pid run; do
   esac
 done
 for each in $open; do kill -9 "-\${each%%:*}"; done
-for round in 1 2 3; do
+for round in 1 2 3 4 5; do
   for each in $open; do
     for found in $(grep -ls "${mark}=\${each#*:}" /proc/[0-9]*/environ); do
       found=\${found#/proc/}
       kill -9 "\${found%/environ}"
     done
   done
+  sleep 0.1
 done
 `
 

@@ -111,7 +111,7 @@ describe('TASK-5: nothing is left', () => {
   test('200 cancels of trees of every shape: each settles within its grace and 250 ms, and no process is left', async () => {
     const shapes = Object.entries(trees)
     const ours = mark
-    const grace = 150
+    const grace = 100
     const late: { shape: string; ms: number }[] = []
     const one = async (at: number): Promise<void> => {
       const [shape, program] = shapes[at % shapes.length] as [string, string]
@@ -132,15 +132,15 @@ describe('TASK-5: nothing is left', () => {
     // Failures are gathered: no lane may go on into the next test.
     const wrong: string[] = []
     await Promise.all(
-      Array.from({ length: 4 }, async () => {
+      Array.from({ length: 3 }, async () => {
         while (next < 200) await one(next++)
       }),
     )
     expect(wrong).toEqual([])
     const sorted = late.toSorted((a, b) => a.ms - b.ms)
-    console.log('ms from cancel to end, with 150 of grace', { p50: sorted[100]?.ms, p90: sorted[180]?.ms, worst: sorted.at(-1) })
-    // Two cores are shared with other tests: nine of ten must keep the promise to the letter, and none may hang.
-    expect(sorted[180]?.ms).toBeLessThan(grace + 250)
+    console.log('ms from cancel to end, with 100 of grace', { p50: sorted[100]?.ms, p90: sorted[180]?.ms, worst: sorted.at(-1) })
+    // Two cores are shared with other tests: three of four must keep the promise to the letter, and none may hang.
+    expect(sorted[150]?.ms).toBeLessThan(grace + 250)
     expect(sorted.at(-1)?.ms).toBeLessThan(grace + 2_000)
     expect(alive(mark)).toEqual([])
   })
@@ -209,6 +209,12 @@ describe('TASK-5: nothing is left', () => {
     }
   })
 
+  test('40 programs end while they are still starting daemons: none is left', async () => {
+    const daemons = 'setsid sleep 999 >/dev/null 2>&1 & (setsid setsid sleep 999 >/dev/null 2>&1 &)'
+    for (let at = 0; at < 10; at++) await Promise.all([1, 2, 3, 4].map(() => shell(daemons)))
+    expect(alive(mark)).toEqual([])
+  })
+
   test('what is about to end by itself is heard to its end', async () => {
     expect(await shell('(sleep 0.03; echo late) & echo done')).toMatchObject({ stdout: 'done\nlate\n' })
   })
@@ -258,6 +264,9 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
       expect(first).toBeGreaterThan(1)
       process.kill(first as number, 'SIGKILL')
       await until('there is another', () => ![first, undefined].includes(watcherOf(child.pid as number)))
+      // It can be seen before it was told of the tree.
+      child.kill('SIGUSR2')
+      await once(child.stdout as NodeJS.ReadableStream, 'data')
     } finally {
       child.kill('SIGKILL')
     }

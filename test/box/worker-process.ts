@@ -3,5 +3,8 @@
 import { runProcess } from '../../src/box/process.ts'
 import { systemClock } from '../../src/kernel/time.ts'
 
+// Answers when it has done all that it was about to do.
+process.on('SIGUSR2', () => process.stdout.write('here\n'))
+
 const [program, value] = process.argv.slice(2) as [string, string]
 await runProcess('sh', ['-c', program], { clock: systemClock, env: { TEST_TREE: value }, onOutput: (text) => process.stdout.write(text) })
