@@ -79,7 +79,7 @@ class Waiting implements Entry {
   readonly tool: Tool
   readonly key: string | null
   ranOut: ClockName | null = null
-  /** Its body had begun before, or it stood in line long enough. */
+  /** Its body had begun before, it stood in line long enough, or it is a task. */
   admitted: boolean
   readonly #clock: Clock
   /** An instant, not a span: whatever it waits for one after the other, the clock goes on. */
@@ -90,7 +90,8 @@ class Waiting implements Entry {
     this.tool = tool
     this.key = key
     this.#clock = clock
-    this.admitted = invocation.attempt > 0
+    // A task is on record, and waits as long as it takes: nobody is refused who could try again.
+    this.admitted = invocation.attempt > 0 || invocation.options.task !== undefined
   }
 
   get uid(): string {

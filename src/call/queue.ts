@@ -18,6 +18,9 @@ import { Turns } from './turns.ts'
 
 const none: readonly Gate[] = []
 
+/** Tasks may run for hours: one tenant never has all the places of a worker, so that another's first task need not wait that long (SCHED-3). */
+const mostOfTasks = 7 / 8
+
 export class Queue {
   readonly #clock: Clock
   readonly #limits: Required<Omit<Limits, 'rate'>> & Pick<Limits, 'rate'>
@@ -26,6 +29,7 @@ export class Queue {
   readonly #sessions = new Map<string, Map<string, CountGate>>()
   readonly #worker: CountGate
   readonly #tasks: CountGate
+  readonly #tasksPerTenant: number
   readonly #circles = new Circles()
   readonly families = new Families()
   readonly turns = new Turns(this.families)
@@ -39,6 +43,7 @@ export class Queue {
     this.#limits = { ...defaults, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
     this.#tasks = new CountGate(this.#limits.tasksPerWorker)
+    this.#tasksPerTenant = Math.ceil(this.#limits.tasksPerWorker * mostOfTasks)
   }
 
   get tasksPerSession(): number {
@@ -171,7 +176,7 @@ export class Queue {
       // Counted across workers as well (fleet.ts); here, so that those who wait for each other in this process do not ask the store.
       if (task && tasksPerSession !== Infinity) gates.push(this.#count(frame('tasks', tenant, session), tasksPerSession))
       if (task?.queue !== undefined) gates.push(this.#count(frame('task queue', tenant, session, task.queue), 1))
-      if (task) gates.push(this.#tasks)
+      if (task) gates.push(this.#count(frame('tasks of', tenant), this.#tasksPerTenant), this.#tasks)
       gates.push(this.#worker)
     }
     if (back) return gates
