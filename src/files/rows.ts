@@ -139,12 +139,6 @@ export function rowsOfNew(
   return { keep: [...rowsAbove(of, path, how.at), ...keep], stat: statOf(path, file), file }
 }
 
-/** For the runtime: a file of its own that is taken away. */
-export const rowsOfGone = (of: FilesOf, given: string, was: StoredFile): Rows => [
-  rowOf(of, ownPath(given), null),
-  ...rowsOfPartsGone(of, was),
-]
-
 export const rowsOfPartsGone = (of: FilesOf, { version, parts }: StoredFile): Rows =>
   Array.from({ length: parts }, (_, part) => ({ ...partName(of, version, part), value: null }))
 

@@ -1,6 +1,7 @@
 // What the files of a session promise, as tests that every keeping runs (BOX-2).
 
 import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { growingLog, rowsOfAppend, rowsOfLog } from '../../src/files/log.ts'
 import { rowsOfNew } from '../../src/files/rows.ts'
@@ -373,6 +374,13 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       // A task is fenced by what is kept of it.
       const past = keeping.open({ fence: () => [{ kind: 'kept', of: 'task', ...keeping.of, key: 'k', revision: 3 }] })
       expect(await codeOf(past.write('a', 'y'))).toBe('lease_lost')
+      // Or it is lost half-way: what was begun is taken away again.
+      let asked = 0
+      const losing = keeping.open({
+        fence: () => (keeping.folder !== undefined && asked++ === 0 ? [] : [{ kind: 'holds', call: 'nobody', fence: 1 }]),
+      })
+      expect(await codeOf(losing.write('a', 'y'))).toBe('lease_lost')
+      if (keeping.folder !== undefined) expect(readdirSync(keeping.folder)).toEqual(['a', 'd'])
       expect(await found(files, '**')).toEqual(['/a', '/d'])
       expect((await gone.read('a')).text).toBe('x')
     })
@@ -390,6 +398,19 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
         await others.write('mine', 'y')
       }
       expect((await files.read('mine')).text).toBe('x')
+    })
+
+    test('BOX-2: files in a store are forgotten with their session, and it begins anew', async () => {
+      if (keeping.folder !== undefined) return
+      const other = keeping.open({ of: { tenant: 't', session: 'other' } })
+      await files.write('d/a', 'x')
+      await other.write('a', 'other')
+      await keeping.store.erase({ of: keeping.of, after: '', limit: 100 })
+      for (const of of ['file', 'file-part', 'file-usage'])
+        expect(await keeping.store.keptOf({ of, ...keeping.of, after: '', limit: 9 })).toEqual([])
+      await files.write('b', 'y')
+      expect(await found(files, '**')).toEqual(['/b'])
+      expect((await other.read('a')).text).toBe('other')
     })
   })
 }
