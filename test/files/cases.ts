@@ -87,6 +87,9 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       await files.write('half', 'a\uD800')
       expect((await files.read('half')).text).toBe('a\uFFFD')
       expect(await codeOf(files.write('no', 5 as never))).toBe('value_invalid')
+      expect(await codeOf(files.write('no', '', { mediaType: 'x'.repeat(513) }))).toBe('value_invalid')
+      const given = await files.write('image', '', { mediaType: 'image/x-own' })
+      expect(given.mediaType).toBe(keeping.folder === undefined ? 'image/x-own' : null)
     })
 
     test('BOX-2: a file of 16 MiB is kept, one byte more is refused', async () => {
