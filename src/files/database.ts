@@ -12,6 +12,7 @@ import type { Change, Committed, Guard, Kept, Store } from '../store/store.ts'
 import { checkExpected } from './expected.ts'
 import { Glob } from './glob.ts'
 import { inLine } from './line.ts'
+import { checkMediaType } from './media-type.ts'
 import { pageOf } from './page.ts'
 import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
@@ -73,6 +74,7 @@ export class DatabaseFiles implements SessionFiles {
 
   async write(given: string, content: string | Uint8Array, { ifHash, mediaType }: WriteOptions = {}): Promise<FileStat> {
     const path = this.#writable(given)
+    checkMediaType(mediaType)
     const bytes = bytesOf(content)
     checkSize(bytes.length, this.#with.quotas, path.path)
     return this.#change(async () => {

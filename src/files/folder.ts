@@ -10,7 +10,7 @@ import { checkExpected } from './expected.ts'
 import { inTurn, type Turn, type TurnParts } from './folder-turn.ts'
 import { add, FolderWalk, within } from './folder-walk.ts'
 import { Glob, type Places } from './glob.ts'
-import { mediaTypeOf } from './media-type.ts'
+import { checkMediaType, mediaTypeOf } from './media-type.ts'
 import { pageOf } from './page.ts'
 import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, unfinished } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
@@ -33,8 +33,9 @@ export class FolderFiles implements SessionFiles {
     this.#walk = new FolderWalk(parts)
   }
 
-  async write(given: string, content: string | Uint8Array, { ifHash }: WriteOptions = {}): Promise<FileStat> {
+  async write(given: string, content: string | Uint8Array, { ifHash, mediaType }: WriteOptions = {}): Promise<FileStat> {
     const path = writable(given)
+    checkMediaType(mediaType)
     const bytes = bytesOf(content)
     const { quotas, ids } = this.#with
     checkSize(bytes.length, quotas, path.path)

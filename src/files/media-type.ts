@@ -1,5 +1,8 @@
 // FILES: what a name's ending says about its content.
 
+import { PawlError } from '../kernel/errors.ts'
+import { isName } from '../kernel/id.ts'
+
 const byEnding: Readonly<Record<string, string>> = {
   bmp: 'image/bmp',
   css: 'text/css',
@@ -33,4 +36,8 @@ const byEnding: Readonly<Record<string, string>> = {
 export function mediaTypeOf(name: string): string | null {
   const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''
   return Object.hasOwn(byEnding, ending) ? (byEnding[ending] as string) : null
+}
+
+export function checkMediaType(given: unknown): void {
+  if (given !== undefined && !isName(given)) throw new PawlError('value_invalid', 'mediaType is a text of at most 512 characters.')
 }

@@ -1,6 +1,7 @@
 // What the files of a session promise, as tests that every keeping runs (BOX-2).
 
 import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { growingLog, rowsOfAppend, rowsOfLog } from '../../src/files/log.ts'
 import { rowsOfNew } from '../../src/files/rows.ts'
@@ -86,6 +87,9 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       await files.write('half', 'a\uD800')
       expect((await files.read('half')).text).toBe('a\uFFFD')
       expect(await codeOf(files.write('no', 5 as never))).toBe('value_invalid')
+      expect(await codeOf(files.write('no', '', { mediaType: 'x'.repeat(513) }))).toBe('value_invalid')
+      const given = await files.write('image', '', { mediaType: 'image/x-own' })
+      expect(given.mediaType).toBe(keeping.folder === undefined ? 'image/x-own' : null)
     })
 
     test('BOX-2: a file of 16 MiB is kept, one byte more is refused', async () => {
@@ -256,7 +260,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
     })
 
     test('BOX-2: of many who write at once as many succeed as the quota allows', async () => {
-      const many = [0, 1, 2].map(() => keeping.open({ quotas: { files: 10, bytes: 1000 } }))
+      const many = [0, 1, 2].map(() => keeping.open({ store: { ...keeping.store }, quotas: { files: 10, bytes: 1000 } }))
       const codes = await Promise.all(
         many.flatMap((each, n) => Array.from({ length: 20 }, (_, i) => codeOf(each.write(`f${n}-${i}`, 'x')))),
       )
@@ -267,7 +271,8 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
 
     test('BOX-2: of many who count in one file no count is lost', async () => {
       const each = 10
-      const writers = Array.from({ length: 6 }, () => keeping.open())
+      // Each with a store of its own, as other processes have: they do not stand in one line.
+      const writers = Array.from({ length: 6 }, () => keeping.open({ store: { ...keeping.store } }))
       await files.write('count', '0')
       let refused = 0
       const count = async (mine: SessionFiles): Promise<void> => {
@@ -372,6 +377,13 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       // A task is fenced by what is kept of it.
       const past = keeping.open({ fence: () => [{ kind: 'kept', of: 'task', ...keeping.of, key: 'k', revision: 3 }] })
       expect(await codeOf(past.write('a', 'y'))).toBe('lease_lost')
+      // Or it is lost half-way: what was begun is taken away again.
+      let asked = 0
+      const losing = keeping.open({
+        fence: () => (keeping.folder !== undefined && asked++ === 0 ? [] : [{ kind: 'holds', call: 'nobody', fence: 1 }]),
+      })
+      expect(await codeOf(losing.write('a', 'y'))).toBe('lease_lost')
+      if (keeping.folder !== undefined) expect(readdirSync(keeping.folder)).toEqual(['a', 'd'])
       expect(await found(files, '**')).toEqual(['/a', '/d'])
       expect((await gone.read('a')).text).toBe('x')
     })
@@ -389,6 +401,19 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
         await others.write('mine', 'y')
       }
       expect((await files.read('mine')).text).toBe('x')
+    })
+
+    test('BOX-2: files in a store are forgotten with their session, and it begins anew', async () => {
+      if (keeping.folder !== undefined) return
+      const other = keeping.open({ of: { tenant: 't', session: 'other' } })
+      await files.write('d/a', 'x')
+      await other.write('a', 'other')
+      await keeping.store.erase({ of: keeping.of, after: '', limit: 100 })
+      for (const of of ['file', 'file-part', 'file-usage'])
+        expect(await keeping.store.keptOf({ of, ...keeping.of, after: '', limit: 9 })).toEqual([])
+      await files.write('b', 'y')
+      expect(await found(files, '**')).toEqual(['/b'])
+      expect((await other.read('a')).text).toBe('other')
     })
   })
 }

@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import { type FilesOptions, openFiles } from '../../src/files/files.ts'
 import type { FilesOf } from '../../src/files/rows.ts'
 import type { SessionFiles } from '../../src/kernel/files.ts'
+import { hostSecret } from '../../src/secret/host-keys.ts'
+import { Seal } from '../../src/secret/seal.ts'
 import { memoryStore } from '../../src/store/memory.ts'
+import { sealed } from '../../src/store/sealed.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { manualClock, type ManualClock } from '../../src/testing/clock.ts'
@@ -48,6 +51,12 @@ export const keepings: Readonly<Record<string, () => Keeping>> = {
   memory() {
     const clock = manualClock()
     return keepingOn('memory', memoryStore({ clock }), clock)
+  },
+  'sealed memory'() {
+    const clock = manualClock()
+    const secret = hostSecret(Buffer.alloc(32, 7))
+    const seal = new Seal({ current: secret, first: secret, all: [secret] })
+    return keepingOn('memory', sealed(memoryStore({ clock }), { seal, all: true }), clock)
   },
   sqlite() {
     const clock = manualClock()

@@ -1,6 +1,6 @@
 // Another process that swaps directories and files of a folder for links to the outside and back, as fast as it can.
 
-import { renameSync, symlinkSync, unlinkSync } from 'node:fs'
+import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 const [root = '', outside = ''] = process.argv.slice(2)
@@ -19,7 +19,12 @@ function swap(name: string, target: string): void {
   attempt(() => renameSync(path, aside))
   attempt(() => renameSync(link, path))
   attempt(() => unlinkSync(path))
-  attempt(() => renameSync(aside, path))
+  try {
+    renameSync(aside, path)
+  } catch {
+    // The other side has made a new one meanwhile: then that one is swapped from now on.
+    rmSync(aside, { recursive: true, force: true })
+  }
   swaps++
 }
 
