@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PawlError } from '../../src/kernel/errors.ts'
-import type { SessionFiles } from '../../src/files/session-files.ts'
+import type { SessionFiles } from '../../src/kernel/files.ts'
 import type { Store } from '../../src/store/store.ts'
 import { codeOf } from '../files/cases.ts'
 import { type Keeping, keepings } from '../files/keeping.ts'
