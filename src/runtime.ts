@@ -34,6 +34,8 @@ import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { openPeople } from './people/people.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
+import { openSchedules } from './background/schedules.ts'
+import { Scheduler } from './background/scheduler.ts'
 import { openFiles } from './files/files.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
@@ -125,6 +127,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
+    const { active = 5, apart = '60s', tolerance = '60s' } = options.schedules ?? {}
+    const most = { active, leastMs: milliseconds(apart, 'schedules.apart') }
+    const toleranceMs = milliseconds(tolerance, 'schedules.tolerance')
+    let scheduler: Scheduler | undefined
+    const scheduling = { ...background, most, due: (at: number) => scheduler?.soon(at) }
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -159,9 +166,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.lease.workers > 1
+    if (works) scheduler = new Scheduler({ ...background, toleranceMs }, leaseMs / 3)
     registry.onChange(() => {
       standing.changed()
       engine.look()
+      scheduler?.look()
     })
     const cancel = (uid: string, why: { reason: string; by: string | null }): Promise<boolean> => engine.cancel(uid, why)
     const keep: KeepHost = { store, clock, cancel }
@@ -180,6 +189,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             cancel,
             tasks: (owner) => openTasks(background, owner),
             notices: (of) => openNotices(background, of),
+            schedules: (owner) => openSchedules(scheduling, owner),
             files: (of) => openFiles({ store, clock, ids, of }),
           },
           id,
@@ -215,6 +225,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {
           try {
+            await scheduler?.close()
             await engine.close(graceMs)
           } finally {
             await registry.close()

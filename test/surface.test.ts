@@ -144,6 +144,14 @@ test('the codes of errors', () => {
       "emit_invalid",
       "emit_conflict",
       "schedule_invalid",
+      "schedule_unknown",
+      "schedule_conflict",
+      "schedule_over",
+      "schedules_full",
+      "trigger_invalid",
+      "trigger_unknown",
+      "trigger_conflict",
+      "triggers_full",
     ]
   `)
 })

@@ -8,6 +8,7 @@ import type { Hook } from '../call/hook.ts'
 import type { Limits } from '../call/limits.ts'
 import type { Trouble } from '../call/trouble.ts'
 import type { ResolveAnswer } from '../engine/engine.ts'
+import type { ScheduleLimits } from '../background/schedules.ts'
 import type { ReadFeed } from '../feed/feed.ts'
 import type { Diagnosis } from '../keep/doctor.ts'
 import type { Erased, ErasedWhole, EraseOptions, PruneOptions } from '../keep/retention.ts'
@@ -66,6 +67,8 @@ export interface RuntimeOptions {
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
   /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
   readonly budgets?: Budgets
+  /** How many schedules a session may have, how close together they run, and how late a slot may be. */
+  readonly schedules?: ScheduleLimits
   readonly hooks?: readonly Hook[]
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
@@ -123,6 +126,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'sizes',
   'policy',
   'budgets',
+  'schedules',
   'hooks',
   'output',
   'announce',

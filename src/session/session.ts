@@ -10,6 +10,7 @@ import type { ClientCall, ClientCallAt } from '../people/clients.ts'
 import type { People } from '../people/people.ts'
 import type { Answer } from '../wait/resolution.ts'
 import type { Notices } from '../background/notices.ts'
+import type { Schedules } from '../background/schedules.ts'
 import type { SessionFiles } from '../files/session-files.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tasks, TasksOfSession } from '../tool/task.ts'
@@ -77,6 +78,8 @@ export interface Session {
   readonly calls: Calls
   /** Work that outlives the call, the turn and the process that began it. */
   readonly tasks: Tasks
+  /** Runs of tools, and messages, at times that are given once. */
+  readonly schedules: Schedules
   /** Files of this session. What tasks said and gave is below /.background, where only the runtime writes. */
   readonly files: SessionFiles
   /** What the session, and its model, is to be told: tasks that have ended, asked or told something, and what came due. */
@@ -111,6 +114,7 @@ export interface SessionHost {
   readonly people: Pick<People, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
+  schedules(owner: Place): Schedules
   notices(of: { tenant: string; session: string }): Notices
   files(of: { tenant: string; session: string }): SessionFiles
 }
@@ -198,6 +202,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
     tasks: sessionTasks(host.tasks(place)),
+    schedules: host.schedules(place),
     files: host.files({ tenant, session: id }),
     notices: host.notices({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
