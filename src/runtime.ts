@@ -36,6 +36,8 @@ import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { openSchedules } from './background/schedules.ts'
 import { Scheduler } from './background/scheduler.ts'
+import { emit } from './background/emit.ts'
+import { openTriggers } from './background/triggers.ts'
 import { openFiles } from './files/files.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
@@ -190,6 +192,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             tasks: (owner) => openTasks(background, owner),
             notices: (of) => openNotices(background, of),
             schedules: (owner) => openSchedules(scheduling, owner),
+            triggers: (owner) => openTriggers(scheduling, owner),
             files: (of) => openFiles({ store, clock, ids, of }),
           },
           id,
@@ -207,6 +210,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
+      emit: (event, payload, how) =>
+        emit(scheduling, { tenant: how?.tenant ?? 'default', session: how?.session }, event, payload, how?.key),
       inbox: (query) => people.inbox(query),
       decide: (id, decision) => people.decide(id, decision),
       rules: people.rules,

@@ -318,7 +318,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Pause, resume, run now, list, next times, history.`,
   },
   'CRON-4': {
-    state: 'not yet',
+    state: 'built',
     says: `Triggers: subscribe a task or message to a named event; emit with an idempotency key; record and reservation are atomic; a failed start is retried by a sweep and never lost.`,
   },
   'SESS-1': {

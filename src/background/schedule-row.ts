@@ -97,9 +97,6 @@ const dueName = ({ tenant, session }: Scope, id: string, { born }: ScheduleRow, 
   key: dueKey(at, tenant, session, id, born),
 })
 
-/** What is kept among what is due: of a schedule its id, of a delivery where to find it. */
-export type DueRow = { readonly schedule: string } | { readonly delivery: string }
-
 type Keep = NonNullable<Change['keep']>
 
 /** Puts a schedule on record instead of the one that was there, and in its place among what is due. */

@@ -5,7 +5,8 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Kept } from '../store/store.ts'
 import { deliver } from './deliver.ts'
 import { type Fired, type FireHost, fireSchedule } from './fire-schedule.ts'
-import { dueAt, type DueRow } from './schedule-row.ts'
+import { dueAt } from './schedule-row.ts'
+import type { DeliveryRow } from './trigger-row.ts'
 
 const page = 100
 /** How many are fired at once: they share a write. */
@@ -38,11 +39,13 @@ export class Scheduler {
 
   /** Something is due at an instant: wakes then, if nothing wakes it sooner. */
   soon(at: number): void {
+    const { clock } = this.#host
+    const ms = at - clock.now()
+    if (ms <= 0) return this.look()
     if (this.#stopped || at >= this.#armedFor) return
     this.#timer?.()
     this.#armedFor = at
-    const { clock } = this.#host
-    this.#timer = clock.timer(Math.max(0, at - clock.now()), () => this.look())
+    this.#timer = clock.timer(ms, () => this.look())
   }
 
   /** One look at a time; what happens during one makes another. */
@@ -97,7 +100,8 @@ export class Scheduler {
     let any = false
     for (let after = ''; !this.#stopped;) {
       const rows = await store.keptOf({ of: 'due', after, limit: page })
-      const due = rows.filter((row) => dueAt(row) <= clock.now())
+      const now = clock.now()
+      const due = rows.filter((row) => dueAt(row) <= now)
       for (let from = 0; from < due.length && !this.#stopped; from += atOnce) {
         const fired = await Promise.allSettled(due.slice(from, from + atOnce).map((row) => this.#fire(row)))
         any ||= fired.some((each) => each.status === 'fulfilled' && each.value === 'done')
@@ -116,7 +120,7 @@ export class Scheduler {
   async #fire(row: Kept): Promise<Fired> {
     const { logger } = this.#host
     try {
-      const what = JSON.parse(row.value) as DueRow
+      const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow
       return await ('schedule' in what ? fireSchedule(this.#host, row, what.schedule) : deliver(this.#host, row, what.delivery))
     } catch (error) {
       if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'runtime_closed')) throw error

@@ -8,7 +8,9 @@ import type { Hook } from '../call/hook.ts'
 import type { Limits } from '../call/limits.ts'
 import type { Trouble } from '../call/trouble.ts'
 import type { ResolveAnswer } from '../engine/engine.ts'
+import type { Occurrence } from '../background/emit.ts'
 import type { ScheduleLimits } from '../background/schedules.ts'
+import type { Emit } from '../background/triggers.ts'
 import type { ReadFeed } from '../feed/feed.ts'
 import type { Diagnosis } from '../keep/doctor.ts'
 import type { Erased, ErasedWhole, EraseOptions, PruneOptions } from '../keep/retention.ts'
@@ -87,6 +89,8 @@ export interface Runtime {
   readonly quarantine: Quarantine
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** Tells an event to all sessions of a tenant that subscribed to it; `default` if none is named. */
+  emit(event: string, payload: unknown, how: Emit & { readonly tenant?: string }): Promise<Occurrence>
   /** What waits for people, oldest first. */
   inbox(query?: InboxQuery): Promise<InboxItem[]>
   /** A person decides about an item of the inbox; the first decision wins. */

@@ -11,6 +11,7 @@ import type { People } from '../people/people.ts'
 import type { Answer } from '../wait/resolution.ts'
 import type { Notices } from '../background/notices.ts'
 import type { Schedules } from '../background/schedules.ts'
+import type { Triggers } from '../background/triggers.ts'
 import type { SessionFiles } from '../files/session-files.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tasks, TasksOfSession } from '../tool/task.ts'
@@ -80,6 +81,8 @@ export interface Session {
   readonly tasks: Tasks
   /** Runs of tools, and messages, at times that are given once. */
   readonly schedules: Schedules
+  /** Tasks and messages that begin when an event is emitted. */
+  readonly triggers: Triggers
   /** Files of this session. What tasks said and gave is below /.background, where only the runtime writes. */
   readonly files: SessionFiles
   /** What the session, and its model, is to be told: tasks that have ended, asked or told something, and what came due. */
@@ -115,6 +118,7 @@ export interface SessionHost {
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
   schedules(owner: Place): Schedules
+  triggers(owner: Place): Triggers
   notices(of: { tenant: string; session: string }): Notices
   files(of: { tenant: string; session: string }): SessionFiles
 }
@@ -203,6 +207,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     calls: host.records.calls({ tenant, session: id }),
     tasks: sessionTasks(host.tasks(place)),
     schedules: host.schedules(place),
+    triggers: host.triggers(place),
     files: host.files({ tenant, session: id }),
     notices: host.notices({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
