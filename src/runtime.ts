@@ -39,6 +39,10 @@ import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
+import { openSchedules } from './background/schedules.ts'
+import { Scheduler } from './background/scheduler.ts'
+import { emit } from './background/emit.ts'
+import { openTriggers } from './background/triggers.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
@@ -149,6 +153,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
+    const { active = 5, apart = '60s', tolerance = '60s' } = options.schedules ?? {}
+    const most = { active, leastMs: milliseconds(apart, 'schedules.apart') }
+    const toleranceMs = milliseconds(tolerance, 'schedules.tolerance')
+    let scheduler: Scheduler | undefined
+    const scheduling = { ...background, most, due: (at: number) => scheduler?.soon(at) }
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -190,9 +199,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.lease.workers > 1
+    if (works) scheduler = new Scheduler({ ...background, toleranceMs }, leaseMs / 3)
     registry.onChange(() => {
       standing.changed()
       engine.look()
+      scheduler?.look()
     })
     const cancel = (uid: string, why: { reason: string; by: string | null }): Promise<boolean> => engine.cancel(uid, why)
     const keep: KeepHost = { store, clock, cancel }
@@ -213,6 +224,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             end: (owner, how) => endSession(background, owner, how),
             notices: (of) => openNotices(background, of),
             files,
+            schedules: (owner) => openSchedules(scheduling, owner),
+            triggers: (owner) => openTriggers(scheduling, owner),
           },
           id,
           about,
@@ -229,6 +242,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
+      emit: (event, payload, how) =>
+        emit(scheduling, { tenant: how?.tenant ?? 'default', session: how?.session }, event, payload, how?.key),
       inbox: (query) => people.inbox(query),
       decide: (id, decision) => people.decide(id, decision),
       rules: people.rules,
@@ -247,6 +262,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {
           try {
+            await scheduler?.close()
             await engine.close(graceMs)
           } finally {
             await registry.close()

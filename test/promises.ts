@@ -306,19 +306,19 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Ending a session or parent applies cancel (default) or abandon to its tasks, recorded with the end.`,
   },
   'CRON-1': {
-    state: { missing: 'schedules that use it' },
+    state: 'built',
     says: `Cron (5 fields) in an IANA zone, or an instant (RFC 3339); exactly one; bad input is refused with the reason; daylight saving handled; a past instant is refused.`,
   },
   'CRON-2': {
-    state: 'not yet',
+    state: 'built',
     says: `Each due slot starts exactly one run, across workers and crashes; missed slots follow a policy (skip, once, all up to a cap), overlaps too (skip, queue, parallel); at least 60 s apart by default. The run starts directly; no model has to re-issue it. Default 5 active per session.`,
   },
   'CRON-3': {
-    state: 'not yet',
+    state: 'built',
     says: `Pause, resume, run now, list, next times, history.`,
   },
   'CRON-4': {
-    state: 'not yet',
+    state: 'built',
     says: `Triggers: subscribe a task or message to a named event; emit with an idempotency key; record and reservation are atomic; a failed start is retried by a sweep and never lost.`,
   },
   'SESS-1': {

@@ -26,8 +26,13 @@ export interface HowStarted {
   readonly also?: Pick<Change, 'guards' | 'keep'>
 }
 
-/** Null if a guard of `also` refused it. */
-export async function startTask(host: BackgroundHost, owner: Owner, spec: StartTask, how: HowStarted): Promise<{ id: string } | null> {
+/** Null if a guard of `also` refused it. `there`: it was started before, and nothing was written now. */
+export async function startTask(
+  host: BackgroundHost,
+  owner: Owner,
+  spec: StartTask,
+  how: HowStarted,
+): Promise<{ id: string; there?: true } | null> {
   const { kind, parent, links = {}, queue, also } = how
   const tool = backgroundTool(host, owner, spec)
   if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, how)
@@ -61,7 +66,7 @@ export async function startTask(host: BackgroundHost, owner: Owner, spec: StartT
   if (put.as === 'put') return { id }
   const there = await host.store.call(put.uid)
   if (there && !sameContent(there, asked)) throw new PawlError('task_conflict', `The id is '${id}'.`)
-  return { id }
+  return { id, there: true }
 }
 
 /** Which starts of a session went before: two that count at once must not both find the last place. */

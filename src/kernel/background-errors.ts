@@ -57,4 +57,52 @@ export const backgroundErrors = {
     says: 'The schedule is not valid.',
     next: 'Correct what the message names; nothing was scheduled.',
   },
+  schedule_unknown: {
+    http: 404,
+    retry: false,
+    says: 'No schedule of this session has this id.',
+    next: 'List the schedules of the session with schedules.list(), and use an id from there.',
+  },
+  schedule_conflict: {
+    http: 409,
+    retry: false,
+    says: 'Another schedule is on record under this id.',
+    next: 'Cancel that one first, or choose another id. Nothing was scheduled.',
+  },
+  schedule_over: {
+    http: 409,
+    retry: false,
+    says: 'The schedule has ended: no slot of it will come.',
+    next: 'Run it now with schedules.runNow(id), or make a new one.',
+  },
+  schedules_full: {
+    http: 429,
+    retry: false,
+    says: 'As many schedules as may be are there in this session.',
+    next: 'Pause or cancel one of them first. Nothing was scheduled.',
+  },
+  trigger_invalid: {
+    http: 400,
+    retry: false,
+    says: 'The subscription or the event is not valid.',
+    next: 'Correct what the message names; nothing was recorded.',
+  },
+  trigger_unknown: {
+    http: 404,
+    retry: false,
+    says: 'No subscription of this session has this id.',
+    next: 'List the subscriptions of the session with triggers.list(), and use an id from there.',
+  },
+  trigger_conflict: {
+    http: 409,
+    retry: false,
+    says: 'Something else is on record under this id or key.',
+    next: 'Use a new id for another subscription, and a new key for another event. Nothing was recorded.',
+  },
+  triggers_full: {
+    http: 429,
+    retry: false,
+    says: 'As many subscriptions as may be are there in this session.',
+    next: 'Unsubscribe one of them first. Nothing was recorded.',
+  },
 } as const satisfies Record<string, ErrorRow>

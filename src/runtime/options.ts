@@ -9,6 +9,9 @@ import type { Hook } from '../call/hook.ts'
 import type { Limits } from '../call/limits.ts'
 import type { Trouble } from '../call/trouble.ts'
 import type { ResolveAnswer } from '../engine/engine.ts'
+import type { Occurrence } from '../background/emit.ts'
+import type { ScheduleLimits } from '../background/schedules.ts'
+import type { Emit } from '../background/triggers.ts'
 import type { ReadFeed } from '../feed/feed.ts'
 import type { Diagnosis } from '../keep/doctor.ts'
 import type { Erased, ErasedWhole, EraseOptions, PruneOptions } from '../keep/retention.ts'
@@ -67,6 +70,8 @@ export interface RuntimeOptions {
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
   /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
   readonly budgets?: Budgets
+  /** How many schedules a session may have, how close together they run, and how late a slot may be. */
+  readonly schedules?: ScheduleLimits
   readonly hooks?: readonly Hook[]
   /** Files of sessions: how much of them, and where. */
   readonly files?: FilesSettings
@@ -87,6 +92,8 @@ export interface Runtime {
   readonly quarantine: Quarantine
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
+  /** Tells an event to all sessions of a tenant that subscribed to it; `default` if none is named. */
+  emit(event: string, payload: unknown, how: Emit & { readonly tenant?: string }): Promise<Occurrence>
   /** What waits for people, oldest first. */
   inbox(query?: InboxQuery): Promise<InboxItem[]>
   /** A person decides about an item of the inbox; the first decision wins. */
@@ -126,6 +133,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'sizes',
   'policy',
   'budgets',
+  'schedules',
   'hooks',
   'files',
   'output',

@@ -13,6 +13,8 @@ import type { Answer } from '../wait/resolution.ts'
 import type { SessionEnd } from '../background/end.ts'
 import type { Notices } from '../background/notices.ts'
 import type { SessionFiles } from '../kernel/files.ts'
+import type { Schedules } from '../background/schedules.ts'
+import type { Triggers } from '../background/triggers.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tasks, TasksOfSession } from '../tool/task.ts'
 import type { Registry } from '../tool/registry.ts'
@@ -86,6 +88,10 @@ export interface Session {
   readonly calls: Calls
   /** Work that outlives the call, the turn and the process that began it. */
   readonly tasks: Tasks
+  /** Runs of tools, and messages, at times that are given once. */
+  readonly schedules: Schedules
+  /** Tasks and messages that begin when an event is emitted. */
+  readonly triggers: Triggers
   /** Files of this session. What tasks said and gave is below /.background, where only the runtime writes. */
   readonly files: SessionFiles
   /** What the session, and its model, is to be told: tasks that have ended, asked or told something, and what came due. */
@@ -121,6 +127,8 @@ export interface SessionHost {
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
   end(owner: Place, how?: SessionEnd): Promise<boolean>
+  schedules(owner: Place): Schedules
+  triggers(owner: Place): Triggers
   notices(of: { tenant: string; session: string }): Notices
   files(of: { tenant: string; session: string }): SessionFiles
 }
@@ -217,6 +225,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     get files() {
       return (files ??= host.files({ tenant, session: id }))
     },
+    schedules: host.schedules(place),
+    triggers: host.triggers(place),
     notices: host.notices({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),

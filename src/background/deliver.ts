@@ -1,0 +1,98 @@
+// Delivers an occurrence to one who subscribed (CRON-4): one change starts the task, or keeps the notice, and takes the delivery from what is due.
+// One that cannot start stays there and is tried again, ever later; none stands in the way of another.
+
+import { decode, encode, type Json } from '../kernel/value.ts'
+import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import type { Change, Guard, Kept } from '../store/store.ts'
+import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
+import type { Owner } from './host.ts'
+import { dueKey, type Scope } from './schedule-row.ts'
+import { startTask } from './start-task.ts'
+import {
+  type DeliveryRow,
+  deliveryTask,
+  occurrenceName,
+  type OccurrenceRow,
+  readSubscription,
+  subscriptionName,
+  type SubscriptionRow,
+} from './trigger-row.ts'
+
+const baseMs = 1_000
+const capMs = 5 * 60_000
+/** A model reads the payload of a message. */
+const mostShown = 2_000
+
+type Keep = NonNullable<Change['keep']>
+
+export async function deliver(
+  host: FireHost,
+  due: Kept,
+  { occurrence, subscription, born, tries }: DeliveryRow['delivery'],
+): Promise<Fired> {
+  const { store, clock } = host
+  const of: Scope = { tenant: due.tenant, session: due.session }
+  const name = { of: 'due', ...of, key: due.key }
+  const guards: Guard[] = [{ kind: 'kept', ...name, revision: due.revision }]
+  const taken = { ...name, value: null }
+  /** Written, or another was first. */
+  const done = async (...keep: Keep): Promise<Fired> => {
+    await store.commit({ guards, keep: [taken, ...keep], events: [] })
+    return 'done'
+  }
+  const [kept, happened] = await Promise.all([
+    store.kept(subscriptionName(of, subscription)),
+    store.kept(occurrenceName(of.tenant, occurrence)),
+  ])
+  const row = kept && readSubscription(kept)
+  // Nobody wants it any more.
+  if (!row || row.born !== born || !happened) return done()
+  const { event, key, payload } = JSON.parse(happened.value) as OccurrenceRow
+  if (row.message !== null) {
+    const notice: NoticeRow = { at: clock.now(), about: 'trigger', title: row.title, text: messageOf(row.message, payload) }
+    return done({
+      ...noticeName(of, noticeKey(clock.now(), deliveryTask(occurrence, subscription, born), 0)),
+      value: JSON.stringify(notice),
+    })
+  }
+  const owner: Owner = { ...of, ...row.behalf }
+  // Whoever has the tool has the delivery.
+  if (!host.tool(owner, row.tool as string)) return 'left'
+  try {
+    const id = deliveryTask(occurrence, subscription, born)
+    const { tool, title, wake } = row
+    const spec = { id, tool: tool as string, input: inputOf(row, decode(payload)), title, wake }
+    const how = { kind: 'triggered', links: { trigger: subscription }, also: { guards, keep: [taken] } }
+    const started = await startTask(host, owner, spec, how)
+    return started?.there ? await done() : 'done'
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    host.logger.warn('A trigger could not start its task; it is tried again', {
+      subscription,
+      session: of.session,
+      event,
+      key,
+      tries,
+      error,
+    })
+    const at = clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(tries, 20))
+    const again: DeliveryRow = { delivery: { occurrence, subscription, born, tries: tries + 1 } }
+    return done(dueDelivery(of, again, at))
+  }
+}
+
+/** Its row among what is due. */
+export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): Keep[number] => {
+  const { occurrence, subscription, born } = row.delivery
+  return { of: 'due', ...of, key: dueKey(at, of.tenant, of.session, occurrence, subscription, born), value: JSON.stringify(row) }
+}
+
+function inputOf({ input, payloadTo }: SubscriptionRow, payload: Json): Json {
+  const own = decode(input as string)
+  return payloadTo === null ? own : { ...(own as Record<string, Json>), [payloadTo]: payload }
+}
+
+function messageOf(message: string, payload: string): string {
+  if (payload === encode(null)) return message
+  return `${message}\n- payload: ${payload.length > mostShown ? `${payload.slice(0, mostShown).toWellFormed()}…` : payload}`
+}

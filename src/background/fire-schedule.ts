@@ -1,0 +1,123 @@
+// Fires one slot of a schedule (CRON-2): one change moves the schedule on and puts the task, or the notice, on record. It is guarded by the
+// revision of the schedule and by its row among what is due, so of all workers that look one fires, whatever their clocks say; and a crash
+// leaves either the slot as it was or everything of it.
+
+import { isTerminal } from '../kernel/task.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { decode } from '../kernel/value.ts'
+import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import type { Change, Guard, Kept } from '../store/store.ts'
+import type { BackgroundHost, Owner } from './host.ts'
+import { readTask } from './read-task.ts'
+import { afterSlot, isDueOf, keepSchedule, readRow, scheduleName, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
+import { longestHistory, type Plan, planOf } from './slots.ts'
+import { startTask } from './start-task.ts'
+
+/** `left`: not for this worker, or not now. Else there is nothing more to do about this row. */
+export type Fired = 'done' | 'left'
+
+export interface FireHost extends BackgroundHost {
+  /** A slot that is fired later than this was missed. */
+  readonly toleranceMs: number
+}
+
+type Keep = NonNullable<Change['keep']>
+
+/** What the change of a slot is made of. */
+interface Firing {
+  readonly owner: Owner
+  readonly id: string
+  readonly row: ScheduleRow
+  readonly plan: Plan
+  readonly slot: number
+  readonly at: number
+  readonly guards: readonly Guard[]
+}
+
+export async function fireSchedule(host: FireHost, due: Kept, id: string): Promise<Fired> {
+  const { store, clock } = host
+  const of: Scope = { tenant: due.tenant, session: due.session }
+  const kept = await store.kept(scheduleName(of, id))
+  const row = kept && readRow(kept)
+  const guards: Guard[] = [
+    { kind: 'kept', ...scheduleName(of, id), revision: kept?.revision ?? 0 },
+    { kind: 'kept', of: 'due', ...of, key: due.key, revision: due.revision },
+  ]
+  // Of no schedule that there is: it is only in the way.
+  if (!row || row.state !== 'active' || !isDueOf(due, id, row)) return done(host, guards, [{ of: 'due', ...of, key: due.key, value: null }])
+  const at = clock.now()
+  // The clock was put back since this worker looked.
+  if ((row.nextAt as number) > at) return 'left'
+  const owner: Owner = { ...of, ...row.behalf }
+  // Whoever has the tool has the slot.
+  if (row.tool !== null && !host.tool(owner, row.tool)) return 'left'
+  const plan = planOf(row, row.nextAt as number, at, host.toleranceMs)
+  const { fire: slot } = plan
+  const advance = (fired: ScheduleSlot | null, also: Keep = []): Promise<Fired> =>
+    done(host, guards, [...keepSchedule(of, id, row, afterSlot(row, plan, at, fired)), ...also])
+  if (slot === null) return advance(null)
+  if (row.message !== null) {
+    const notice: NoticeRow = { at, about: 'schedule', title: row.title, text: row.message }
+    const also = { ...noticeName(of, noticeKey(slot, `${id}.${row.born}`, 0)), value: JSON.stringify(notice) }
+    return advance({ slot, firedAt: at, outcome: 'started' }, [also])
+  }
+  return start(host, { owner, id, row, plan, slot, at, guards }, advance)
+}
+
+/** Written, or another was first: then there is nothing left to do here. */
+async function done({ store }: FireHost, guards: readonly Guard[], keep: Keep): Promise<Fired> {
+  await store.commit({ guards, keep, events: [] })
+  return 'done'
+}
+
+async function start(
+  host: FireHost,
+  { owner, id, row, plan, slot, at, guards }: Firing,
+  advance: (fired: ScheduleSlot | null) => Promise<Fired>,
+): Promise<Fired> {
+  const { overlap } = row
+  const running = overlap === 'skip' ? await stillOpen(host, owner, row.running) : []
+  if (running.length > 0) return advance({ slot, firedAt: at, outcome: 'overlap', task: running[0] as string })
+  const task = taskOf(id, slot)
+  const fired: ScheduleSlot = { slot, firedAt: at, outcome: 'started', task }
+  const next = afterSlot(row, plan, at, fired, overlap === 'skip' ? [task] : [])
+  try {
+    const started = await startTask(host, owner, specOf(row, task), {
+      ...howOf(row, id, slot),
+      also: { guards, keep: keepSchedule(owner, id, row, next) },
+    })
+    // A task of this slot is on record: of a schedule that had this id before. A slot starts one run.
+    return started?.there ? await advance(fired) : 'done'
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    host.logger.warn('A schedule could not start its task', { schedule: id, session: owner.session, slot, error })
+    return advance({ slot, firedAt: at, outcome: 'failed', why: error.message.slice(0, 500).toWellFormed() })
+  }
+}
+
+/** It says something about what was to start; not about the store, or about this runtime. */
+export const isRefusal = (error: unknown): error is PawlError =>
+  error instanceof PawlError && !['store_unavailable', 'lease_lost', 'runtime_closed'].includes(error.code)
+
+/** The same on every worker, so a slot has one. */
+export const taskOf = (id: string, slot: number): string => `${id}.${slot}`
+
+export const specOf = ({ tool, input, title, wake }: ScheduleRow, id: string) => ({
+  id,
+  tool: tool as string,
+  input: decode(input as string),
+  title,
+  wake,
+})
+
+export const howOf = ({ overlap }: ScheduleRow, id: string, slot: number) => ({
+  kind: 'scheduled',
+  links: { schedule: id, slot },
+  ...(overlap === 'queue' ? { queue: id } : {}),
+})
+
+/** Those that have not ended. */
+export async function stillOpen(host: BackgroundHost, of: Scope, tasks: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(tasks.slice(-longestHistory).map((task) => readTask(host, of, task)))
+  return found.flatMap((task) => (task && !isTerminal(task.state) ? [task.id] : []))
+}

@@ -1,0 +1,266 @@
+// SCHEDULES of a session (CRON-1 to CRON-3): runs of a tool, or messages, at times that are given once. They are kept here; who fires them is the scheduler.
+
+import type { Duration } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import { nextAfter, nextTimes, timingOf } from '../schedule/cron.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Change, Guard } from '../store/store.ts'
+import { howOf, specOf, stillOpen } from './fire-schedule.ts'
+import type { BackgroundHost, Owner } from './host.ts'
+import {
+  type Definition,
+  gateName,
+  keepSchedule,
+  type Overlap,
+  readRow,
+  remembered,
+  sameDefinition,
+  type Schedule,
+  scheduleName,
+  type ScheduleRow,
+  type ScheduleSlot,
+  shownSchedule,
+} from './schedule-row.ts'
+import type { CatchUp } from './slots.ts'
+import { startTask } from './start-task.ts'
+import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
+
+export interface CreateSchedule extends WhatStarts {
+  /** Five fields: minute, hour, day of month, month, day of week; or '@daily' and the like. Either this or `at`. */
+  readonly cron?: string
+  /** One instant: RFC 3339 with an offset or Z, milliseconds since 1970, or a Date. */
+  readonly at?: string | number | Date
+  /** An IANA name; 'UTC' unless given. */
+  readonly timezone?: string
+  /** Of slots that nobody fired in time: none (`skip`), one run for all of them (`once`, the default), or one for each of the last `cap` (`all`). */
+  readonly catchUp?: CatchUp
+  /** With `all`; 10 unless given, 100 at most. */
+  readonly cap?: number
+  /** While a run is open: the next is left out (`skip`, the default), waits for it (`queue`), or runs beside it (`parallel`). */
+  readonly overlap?: Overlap
+}
+
+export interface Schedules {
+  /** On record when it resolves; any worker that has the tool fires it. The same `id` with the same content is the same schedule. */
+  create(schedule: CreateSchedule): Promise<Schedule>
+  get(id: string): Promise<Schedule | undefined>
+  /** In the order in which they were made. Those that have ended too. */
+  list(): Promise<Schedule[]>
+  /** No slot of it is fired until it is resumed; those in between are not made up for. */
+  pause(id: string): Promise<Schedule>
+  resume(id: string): Promise<Schedule>
+  /** Removes it. Tasks that it started go on. False if there was none. */
+  cancel(id: string): Promise<boolean>
+  /** Starts a run now, whatever its times say; tells the task. Null for a message: that is among the notices. */
+  runNow(id: string): Promise<{ readonly task: string | null }>
+  /** The next instants at which it will be due; of one that is paused, would be. */
+  nextTimes(id: string, count?: number): Promise<number[]>
+  /** What became of its last slots, oldest first. */
+  history(id: string): Promise<ScheduleSlot[]>
+}
+
+export interface ScheduleLimits {
+  /** How many of a session may be active (default 5). */
+  readonly active?: number
+  /** How close together two runs of one may be (default 60 s). */
+  readonly apart?: Duration
+  /** How late a slot may be fired before it counts as missed (default 60 s). */
+  readonly tolerance?: Duration
+}
+
+export interface SchedulesHost extends BackgroundHost {
+  readonly most: { readonly active: number; readonly leastMs: number }
+  /** Something will be due at this instant. */
+  due(at: number): void
+}
+
+/** Besides those that are active; and how many of those that have ended are remembered. */
+const mostKept = 50
+const mostCap = 100
+const mostTimes = 1_000
+const mostTries = 100
+const fields = ['tool', 'input', 'message', 'cron', 'at', 'timezone', 'title', 'catchUp', 'cap', 'overlap', 'wake', 'id'] as const
+const refuse = refusing('schedule_invalid')
+
+/** What is to be kept instead of it: another row, or nothing. Null: it stays as it is. */
+type Changed = { readonly row: ScheduleRow | null; readonly also?: NonNullable<Change['keep']> } | null
+interface Found {
+  readonly row: ScheduleRow
+  readonly guards: readonly Guard[]
+}
+
+export function openSchedules(host: SchedulesHost, owner: Owner): Schedules {
+  const { store, clock, ids } = host
+  const of = { tenant: owner.tenant, session: owner.session }
+  const gate = gateName(of)
+
+  const find = async (id: string): Promise<Found | undefined> => {
+    if (typeof id !== 'string' || id === '') return undefined
+    const [kept, opened] = await Promise.all([store.kept(scheduleName(of, id)), store.kept(gate)])
+    if (!kept) return undefined
+    const guards: Guard[] = [
+      { kind: 'kept', ...scheduleName(of, id), revision: kept.revision },
+      { kind: 'kept', ...gate, revision: opened?.revision ?? 0 },
+    ]
+    return { row: readRow(kept), guards }
+  }
+  const found = async (id: string): Promise<Found> => {
+    const there = await find(id)
+    if (!there) throw new PawlError('schedule_unknown', `The id is ${JSON.stringify(id)}.`)
+    return there
+  }
+  const rows = async (): Promise<{ id: string; row: ScheduleRow }[]> => {
+    const all: { id: string; row: ScheduleRow }[] = []
+    for await (const kept of everyKept(store, { of: 'schedule', ...of })) all.push({ id: kept.key, row: readRow(kept) })
+    return all.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
+  }
+  const checkRoom = (others: readonly { row: ScheduleRow }[]): void => {
+    const active = others.filter(({ row }) => row.state === 'active').length
+    if (active >= host.most.active) throw new PawlError('schedules_full', `${active} are active, as many as may be.`)
+    const open = others.filter(({ row }) => row.state !== 'ended').length
+    if (open >= host.most.active + mostKept) throw new PawlError('schedules_full', `${open} are there, active or paused.`)
+  }
+  /** Until nobody else was first: a slot may be fired, or another change made, at the same moment. */
+  const until = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
+    for (let tries = 0; tries < mostTries; tries++) {
+      const ended = await attempt()
+      if (ended !== undefined) return ended
+    }
+    throw new PawlError('store_unavailable', 'Others were always first to change this schedule.')
+  }
+  const bump = { ...gate, value: '1' }
+  const change = (id: string, make: (row: ScheduleRow) => Changed | Promise<Changed>): Promise<Schedule | null> =>
+    until(async () => {
+      const { row, guards } = await found(id)
+      const next = await make(row)
+      if (!next) return shownSchedule(id, row)
+      const keep = [...keepSchedule(of, id, row, next.row), bump, ...(next.also ?? [])]
+      if (!(await store.commit({ guards, keep, events: [] })).ok) return undefined
+      if (next.row && next.row.nextAt !== null) host.due(next.row.nextAt)
+      return next.row && shownSchedule(id, next.row)
+    })
+
+  return {
+    async create(request) {
+      const now = clock.now()
+      const { secret, ...definition } = await definitionOf(host, owner, request, now)
+      const id = checkedId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
+      const { principal, policy, unattended } = owner
+      const nextAt = nextAfter(definition.timing, now)
+      const row: ScheduleRow = {
+        ...definition,
+        born: ids.next(),
+        behalf: { principal, ...(policy === undefined ? {} : { policy }), ...(unattended ? { unattended } : {}) },
+        ...(secret ? { secret: true as const } : {}),
+        state: 'active',
+        nextAt,
+        lastAt: null,
+        runs: 0,
+        running: [],
+        createdAt: now,
+        history: [],
+      }
+      return until(async () => {
+        const there = await store.kept(scheduleName(of, id))
+        if (there) {
+          if (!sameDefinition(readRow(there), definition)) throw new PawlError('schedule_conflict', `The id is '${id}'.`)
+          return shownSchedule(id, readRow(there))
+        }
+        const opened = await store.kept(gate)
+        const others = await rows()
+        checkRoom(others)
+        const over = others.filter((each) => each.row.state === 'ended')
+        const forgotten = over.slice(0, Math.max(0, over.length + 1 - mostKept))
+        const written = await store.commit({
+          guards: [
+            { kind: 'kept', ...scheduleName(of, id), revision: 0 },
+            { kind: 'kept', ...gate, revision: opened?.revision ?? 0 },
+          ],
+          keep: [...keepSchedule(of, id, null, row), bump, ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null))],
+          events: [],
+        })
+        if (!written.ok) return undefined
+        host.due(nextAt as number)
+        return shownSchedule(id, row)
+      })
+    },
+    async get(id) {
+      const there = await find(id)
+      return there && shownSchedule(id, there.row)
+    },
+    list: async () => (await rows()).map(({ id, row }) => shownSchedule(id, row)),
+    pause: async (id) =>
+      (await change(id, (row) => {
+        if (row.state === 'ended') throw new PawlError('schedule_over', `The id is '${id}'.`)
+        return row.state === 'paused' ? null : { row: { ...row, state: 'paused', nextAt: null } }
+      })) as Schedule,
+    resume: async (id) =>
+      (await change(id, async (row) => {
+        const nextAt = row.state === 'ended' ? null : nextAfter(row.timing, clock.now())
+        if (nextAt === null) throw new PawlError('schedule_over', `The id is '${id}'.`)
+        if (row.state === 'active') return null
+        checkRoom((await rows()).filter((each) => each.id !== id))
+        return { row: { ...row, state: 'active', nextAt } }
+      })) as Schedule,
+    async cancel(id) {
+      if (!(await find(id))) return false
+      try {
+        await change(id, () => ({ row: null }))
+        return true
+      } catch (error) {
+        if (error instanceof PawlError && error.code === 'schedule_unknown') return false
+        throw error
+      }
+    },
+    async runNow(id) {
+      const which = ids.next()
+      return until(async () => {
+        const { row, guards } = await found(id)
+        const at = clock.now()
+        if (row.message !== null) {
+          const notice: NoticeRow = { at, about: 'schedule', title: row.title, text: row.message }
+          const also = { ...noticeName(of, noticeKey(at, `${id}.${which}`, 0)), value: JSON.stringify(notice) }
+          const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
+          const keep = [...keepSchedule(of, id, row, next), bump, also]
+          return (await store.commit({ guards, keep, events: [] })).ok ? { task: null } : undefined
+        }
+        const task = `${id}.${which}`
+        const running = row.overlap === 'skip' ? [...(await stillOpen(host, of, row.running)), task] : []
+        const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], running)
+        const also = { guards, keep: [...keepSchedule(of, id, row, next), bump] }
+        const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), { ...howOf(row, id, at), also })
+        return started ? { task } : undefined
+      })
+    },
+    async nextTimes(id, count = 5) {
+      if (!Number.isSafeInteger(count) || count < 1 || count > mostTimes)
+        refuse(`count is ${String(count)}; it must be a whole number from 1 to ${mostTimes}.`)
+      const { row } = await found(id)
+      if (row.state === 'ended') return []
+      // One that is due and not fired yet comes first.
+      return nextTimes(row.timing, row.nextAt === null ? clock.now() : row.nextAt - 1, count)
+    },
+    history: async (id) => [...(await found(id)).row.history],
+  }
+}
+
+const catchUps: readonly unknown[] = ['skip', 'once', 'all']
+const overlaps: readonly unknown[] = ['skip', 'queue', 'parallel']
+
+async function definitionOf(
+  host: SchedulesHost,
+  owner: Owner,
+  request: CreateSchedule,
+  now: number,
+): Promise<Definition & { readonly secret: boolean }> {
+  checkFields(request, fields, 'schedule_invalid')
+  const { cron, at, timezone, catchUp = 'once', cap = 10, overlap = 'skip' } = request
+  const timing = timingOf({ cron, at, timezone }, now, { leastMs: host.most.leastMs })
+  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${JSON.stringify(catchUp)}, not 'skip', 'once' or 'all'.`)
+  if (!overlaps.includes(overlap)) refuse(`overlap is ${JSON.stringify(overlap)}, not 'skip', 'queue' or 'parallel'.`)
+  if (!Number.isSafeInteger(cap) || cap < 1 || cap > mostCap)
+    refuse(`cap is ${String(cap)}; it must be a whole number from 1 to ${mostCap}.`)
+  const what = await checkStart(host, owner, request, { code: 'schedule_invalid' })
+  return { timing, ...what, catchUp, cap, overlap }
+}
