@@ -175,8 +175,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sizes,
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
-      tasks: (of) => openTasks(background, ownerOf(of), startedBy(of)),
+      tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of)),
       endOfTask: (of) => endOfTask(of),
+      trigger: (of, event, payload, key) => emit(scheduling, of, event, payload, key),
       files,
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
@@ -189,7 +190,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // A model that says this word means a tool of that name, and there is none.
     const isChore = ({ request, options: { absent } }: Invocation, named: string): boolean => request.tool === named && !absent
     const isDelivery = (invocation: Invocation): boolean => isChore(invocation, announceTool)
-    const ends = ending(background)
+    const ends = ending(scheduling)
     const drive: Drive = (invocation) => {
       if (deliver && isDelivery(invocation)) return deliver(invocation)
       return isChore(invocation, endTool) ? ends(invocation) : pipeline(invocation)
@@ -220,7 +221,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             works,
             people,
             cancel,
-            tasks: (owner) => openTasks(background, owner),
+            tasks: (owner) => openTasks(scheduling, owner),
             end: (owner, how) => endSession(background, owner, how),
             notices: (of) => openNotices(background, of),
             files,

@@ -266,7 +266,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A changed definition of a remote tool (rug pull) is quarantined until someone accepts it.`,
   },
   'TASK-1': {
-    state: { missing: 'schedules' },
+    state: 'built',
     says: `\`spawn_background\` appears by itself when some tool supports background, refuses itself as target, validates the target's arguments and obeys the target's policy; with \`schedule\` it makes a schedule and a monitor task. 5 active per session across the fleet (the model's sixth is refused with a reason, code queues), 64 per worker; checks and texts as the reference lists. \`signal_on_completion\` means wake policy on_terminal.`,
   },
   'TASK-2': {

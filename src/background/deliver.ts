@@ -67,6 +67,7 @@ export async function deliver(
     return started?.there ? await done() : 'done'
   } catch (error) {
     if (!isRefusal(error)) throw error
+    if (error.code === 'session_ended') return done()
     host.logger.warn('A trigger could not start its task; it is tried again', {
       subscription,
       session: of.session,

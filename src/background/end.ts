@@ -9,7 +9,10 @@ import type { OnEnd } from '../kernel/task.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Kept, Store } from '../store/store.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { monitorKind } from './monitor.ts'
 import { openTasks } from './read-task.ts'
+import { openSchedules, type SchedulesHost } from './schedules.ts'
+import { openTriggers } from './triggers.ts'
 
 /** What the record calls the chore. */
 export const endTool = 'pawl:end'
@@ -64,7 +67,7 @@ export function endOfTask({ request: { position, uid }, options }: Invocation): 
 
 /** Drives the chore: until all of it is done it is tried again. */
 export const ending =
-  (host: BackgroundHost): Drive =>
+  (host: SchedulesHost): Drive =>
   async (invocation) => {
     const chore = JSON.parse(invocation.request.input) as Chore
     for (;;) {
@@ -90,11 +93,14 @@ function stoppedBy(stopped: Stop): { settle: { status: 'cancelled'; cancellation
   return { settle: { status: 'cancelled', cancellation: { message: stopped.cancel, source: 'cancellation' } } }
 }
 
-async function endTasks({ store, engine }: BackgroundHost, { request }: Invocation, chore: Chore): Promise<number> {
+async function endTasks(host: SchedulesHost, { request }: Invocation, chore: Chore): Promise<number> {
+  const { store, engine } = host
   const of = { tenant: request.position.tenant, session: chore.session }
+  if (chore.parent === undefined) await endWhatStarts(host, { ...of, principal: null })
   let ended = 0
   for await (const { key, value } of chore.parent === undefined ? openTasks(store, of) : childTasks(store, of, chore.parent)) {
     const row = JSON.parse(value) as TaskRow
+    if (row.kind === monitorKind) continue // it ended with its schedule
     if ((chore.tasks ?? row.onEnd) === 'cancel') {
       if (await engine().cancel(row.uid, { reason: chore.reason, by: chore.by })) ended++
     }
@@ -102,6 +108,14 @@ async function endTasks({ store, engine }: BackgroundHost, { request }: Invocati
     else if (chore.parent === undefined) await store.commit({ guards: [], keep: [{ ...wakeName(of, key), value: null }], events: [] })
   }
   return ended
+}
+
+/** Nothing of a session that has ended begins by itself any more. */
+async function endWhatStarts(host: SchedulesHost, owner: Owner): Promise<void> {
+  const schedules = openSchedules(host, owner)
+  for (const { id } of await schedules.list()) await schedules.cancel(id)
+  const triggers = openTriggers(host, owner)
+  for (const { id } of await triggers.list()) await triggers.unsubscribe(id)
 }
 
 async function* childTasks(store: Store, of: { tenant: string; session: string }, parent: string): AsyncGenerator<Kept, void> {

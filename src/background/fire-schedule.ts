@@ -8,6 +8,7 @@ import { decode } from '../kernel/value.ts'
 import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
 import type { Change, Guard, Kept } from '../store/store.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { monitorFired } from './monitor.ts'
 import { readTask } from './read-task.ts'
 import { afterSlot, isDueOf, keepSchedule, readRow, scheduleName, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
 import { longestHistory, type Plan, planOf } from './slots.ts'
@@ -84,7 +85,7 @@ async function start(
   try {
     const started = await startTask(host, owner, specOf(row, task), {
       ...howOf(row, id, slot),
-      also: { guards, keep: keepSchedule(owner, id, row, next) },
+      also: { guards, keep: [...keepSchedule(owner, id, row, next), ...monitorFired(owner, row, slot, at)] },
     })
     // A task of this slot is on record: of a schedule that had this id before. A slot starts one run.
     return started?.there ? await advance(fired) : 'done'

@@ -6,9 +6,11 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { taskStates } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Kept, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tool/task.ts'
 import type { Reading } from './host.ts'
+import { monitorKind, readMonitor } from './monitor.ts'
 
 interface Scope {
   readonly tenant: string
@@ -27,6 +29,7 @@ export async function readTask(host: Reading, { tenant, session }: Scope, id: st
 /** Undefined if its call is gone: it was forgotten. */
 export async function taskIn({ store, words }: Reading, kept: Kept): Promise<Task | undefined> {
   const row = JSON.parse(kept.value) as TaskRow
+  if (row.kind === monitorKind) return readMonitor(store, kept, row)
   const [call, run] = await Promise.all([store.call(row.uid), store.kept(runName(kept, kept.key))])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
@@ -136,6 +139,13 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
     const last = calls.at(-1)
     if (!last || calls.length < page) break
     from = last.uid
+  }
+  // What stands for a schedule has no call.
+  for await (const { value } of everyKept(store, { of: 'schedule', tenant, session })) {
+    const { monitor, state } = JSON.parse(value) as { monitor?: string; state: string }
+    const kept = monitor === undefined || state === 'ended' ? undefined : await store.kept(taskName(of, monitor))
+    const uid = kept && (JSON.parse(kept.value) as TaskRow).uid
+    if (kept && uid !== undefined && (after === '' || uid < after)) open.push({ uid, kept })
   }
   for (const { kept } of open.toSorted((a, b) => (a.uid < b.uid ? 1 : -1))) yield kept
 }

@@ -55,6 +55,8 @@ export interface ScheduleRow extends Definition {
   readonly state: ScheduleState
   readonly nextAt: number | null
   readonly lastAt: number | null
+  /** The task by which a model sees it. */
+  readonly monitor?: string
   /** How many runs it has started. */
   readonly runs: number
   /** Tasks of it that may be open: kept where they must not overlap. */

@@ -2,12 +2,13 @@
 
 import type { Duration } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
-import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
 import { nextAfter, nextTimes, timingOf } from '../schedule/cron.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard } from '../store/store.ts'
 import { howOf, specOf, stillOpen } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { monitorFired, rowsOfMonitor } from './monitor.ts'
 import {
   type Definition,
   gateName,
@@ -90,7 +91,8 @@ interface Found {
   readonly guards: readonly Guard[]
 }
 
-export function openSchedules(host: SchedulesHost, owner: Owner): Schedules {
+/** `monitor`: the task by which a model sees what it made; then a tool is named by a model. */
+export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: string): Schedules {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
   const gate = gateName(of)
@@ -153,6 +155,7 @@ export function openSchedules(host: SchedulesHost, owner: Owner): Schedules {
         born: ids.next(),
         behalf: { principal, ...(policy === undefined ? {} : { policy }), ...(unattended ? { unattended } : {}) },
         ...(secret ? { secret: true as const } : {}),
+        ...(monitor === undefined ? {} : { monitor }),
         state: 'active',
         nextAt,
         lastAt: null,
@@ -172,14 +175,23 @@ export function openSchedules(host: SchedulesHost, owner: Owner): Schedules {
         checkRoom(others)
         const over = others.filter((each) => each.row.state === 'ended')
         const forgotten = over.slice(0, Math.max(0, over.length + 1 - mostKept))
+        const { title, tool } = row
+        const seen = monitor === undefined ? [] : rowsOfMonitor(of, monitor, id, { order: ids.next(), title, tool: tool ?? '', at: now })
         const written = await store.commit({
           guards: [
+            { kind: 'kept', ...endName(of, ''), revision: 0 },
             { kind: 'kept', ...scheduleName(of, id), revision: 0 },
             { kind: 'kept', ...gate, revision: opened?.revision ?? 0 },
           ],
-          keep: [...keepSchedule(of, id, null, row), bump, ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null))],
+          keep: [
+            ...keepSchedule(of, id, null, row),
+            bump,
+            ...seen,
+            ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null)),
+          ],
           events: [],
         })
+        if (!written.ok && written.refused.kind === 'kept' && written.refused.of === 'session-end') throw new PawlError('session_ended')
         if (!written.ok) return undefined
         host.due(nextAt as number)
         return shownSchedule(id, row)
@@ -228,7 +240,7 @@ export function openSchedules(host: SchedulesHost, owner: Owner): Schedules {
         const task = `${id}.${which}`
         const running = row.overlap === 'skip' ? [...(await stillOpen(host, of, row.running)), task] : []
         const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], running)
-        const also = { guards, keep: [...keepSchedule(of, id, row, next), bump] }
+        const also = { guards, keep: [...keepSchedule(of, id, row, next), bump, ...monitorFired(of, row, at, at)] }
         const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), { ...howOf(row, id, at), also })
         return started ? { task } : undefined
       })

@@ -13,6 +13,7 @@ import type { AlsoWritten } from '../engine/engine.ts'
 import type { Guard, Store } from '../store/store.ts'
 import type { SignalAnswer, Task, TaskMessage } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { monitorKind } from './monitor.ts'
 
 interface Signal {
   readonly name: string
@@ -40,6 +41,7 @@ export async function sendSignal(
 async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<SignalAnswer> {
   const { store, clock } = host
   const { name, value, key, also } = signal
+  if (task.kind === monitorKind) throw new PawlError('task_invalid', 'A monitor stands for a schedule: it hears nothing.')
   if (isTerminal(task.state)) throw new PawlError('task_over', `The task '${task.id}' is ${task.state}.`)
   const place = signalsName(owner, task.id, name)
   const { tenant, session } = owner

@@ -12,6 +12,7 @@ import type { Problem } from '../tool/schema.ts'
 import type { StartTask } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { monitorKind } from './monitor.ts'
 import { openTasks } from './read-task.ts'
 
 /** What started it, besides what was asked for. */
@@ -92,7 +93,7 @@ async function startForModel(
     if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id)))) return startTask(host, owner, spec, how)
     const before = await host.store.kept(place)
     let open = 0
-    for await (const _ of openTasks(host.store, owner)) open++
+    for await (const { value } of openTasks(host.store, owner)) if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
     if (open >= host.mostTasks)
       throw new PawlError(
         'tasks_full',

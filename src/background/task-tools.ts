@@ -7,7 +7,7 @@ import { isTerminal, taskStates } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { JsonSchema } from '../tool/schema.ts'
-import type { Task, TaskQuery } from '../tool/task.ts'
+import type { StartTask, Task, TaskQuery } from '../tool/task.ts'
 import { type Tool, tool } from '../tool/tool.ts'
 
 export const spawnName = 'spawn_background'
@@ -113,8 +113,27 @@ interface Timed {
   readonly timezone?: string
 }
 
-async function scheduled(_ctx: ToolContext, _ask: object, _schedule: Timed): Promise<Json> {
-  throw fail('Schedules are not available in this context', { code: 'invalid_arguments' })
+async function scheduled(ctx: ToolContext, ask: StartTask, { cron_expression: cron, scheduled_at: at, timezone }: Timed): Promise<Json> {
+  const times = { cron: given(cron), at: given(at) }
+  const wrong = (why: string): never => {
+    throw fail(why, { code: 'invalid_arguments' })
+  }
+  if (times.cron === '' && times.at === '')
+    wrong('schedule must include exactly one of cron_expression (recurring) or scheduled_at (one-shot)')
+  if (times.cron !== '' && times.at !== '') wrong('schedule must not include both cron_expression and scheduled_at; provide exactly one')
+  const zone = given(timezone)
+  const when = { ...(times.cron === '' ? { at: times.at } : { cron: times.cron }), ...(zone === '' ? {} : { timezone: zone }) }
+  const { schedule, nextAt, task } = await ctx.tasks.schedule({ ...ask, byModel: true }, when)
+  return {
+    created: true,
+    status: 'scheduled',
+    title: task.title,
+    tool: task.tool,
+    schedule_id: schedule,
+    schedule_type: times.cron === '' ? 'oneshot' : 'recurring',
+    next_trigger_at: nextAt === null ? null : new Date(nextAt).toISOString(),
+    task_id: task.id,
+  }
 }
 
 const listTasks = tool({

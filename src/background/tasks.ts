@@ -5,8 +5,10 @@ import { isTerminal } from '../kernel/task.ts'
 import type { Guard } from '../store/store.ts'
 import type { Task, TasksOfSession } from '../tool/task.ts'
 import { adoptTask, callMeant } from './adopt-task.ts'
-import type { BackgroundHost, Owner } from './host.ts'
+import type { Owner } from './host.ts'
+import { monitorKind } from './monitor.ts'
 import { listTasks, readTask } from './read-task.ts'
+import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { messages, sendMessage, sendSignal } from './signals.ts'
 import { startTask } from './start-task.ts'
 import { untilTask } from './wait-task.ts'
@@ -21,7 +23,7 @@ export interface StartedBy {
   fence?(): readonly Guard[]
 }
 
-export function openTasks(host: BackgroundHost, owner: Owner, { parent, call, fence }: StartedBy = {}): TasksOfSession {
+export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fence }: StartedBy = {}): TasksOfSession {
   const { store } = host
   const found = async (id: string): Promise<Task> => {
     const task = await readTask(host, owner, id)
@@ -38,6 +40,14 @@ export function openTasks(host: BackgroundHost, owner: Owner, { parent, call, fe
       const started = await startTask(host, owner, spec, fence ? { ...how, also: { guards: fence(), keep: [] } } : how)
       if (!started) throw new PawlError('lease_lost')
       return found(started.id)
+    },
+    async schedule({ tool, input, title, wake, id, byModel }, when) {
+      if (byModel && host.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
+        throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
+      const name = id ?? `task_${host.ids.next()}`
+      const asked = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }
+      const made = await openSchedules(host, owner, name).create({ ...asked, ...when, id: `${name}.s`.slice(-64) })
+      return { schedule: made.id, nextAt: made.nextAt, task: await found(name) }
     },
     async adopt(callId, { batch, occurrence, ...about } = {}) {
       const record = await callMeant(store, owner, callId, { batch, occurrence })
@@ -62,6 +72,7 @@ export function openTasks(host: BackgroundHost, owner: Owner, { parent, call, fe
     },
     async cancel(id, reason = 'The task was cancelled', by) {
       const task = await found(id)
+      if (task.kind === monitorKind) return !isTerminal(task.state) && openSchedules(host, owner).cancel(task.links.schedule ?? '')
       return host.engine().cancel(task.call, { reason: reason.toWellFormed(), by: by ?? null })
     },
   }

@@ -6,6 +6,7 @@ import { milliseconds } from '../kernel/duration.ts'
 import { isTerminal } from '../kernel/task.ts'
 import type { Task, WaitForTask } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { monitorKind } from './monitor.ts'
 import { readTask } from './read-task.ts'
 
 type How = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
@@ -16,8 +17,10 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
   const { until = 'end', timeout, signal } = how
   if (until !== 'end' && until !== 'input') throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}, not 'end' or 'input'.`)
   const untilAt = how.untilAt ?? (timeout === undefined ? Infinity : clock.now() + milliseconds(timeout, 'timeout'))
+  // A monitor has no call: what becomes of it is looked for.
+  const isMonitor = task.kind === monitorKind
   const call = await store.call(task.call)
-  if (!call) throw new PawlError('task_unknown', `The id is '${task.id}'.`)
+  if (!call && !isMonitor) throw new PawlError('task_unknown', `The id is '${task.id}'.`)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const aborted = (): void => reject(signal?.reason as Error)
   if (signal?.aborted) aborted()
@@ -42,12 +45,14 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
     }
   }
   const lookAgain = (): void => void look().catch(reject)
-  const stopListening = until === 'input' ? store.onHint(lookAgain) : () => {}
-  if (until === 'input') lookAgain()
-  host
-    .engine()
-    .settled(call.position)
-    .then(() => resolve(), reject)
+  const looks = until === 'input' || isMonitor
+  const stopListening = looks ? store.onHint(lookAgain) : () => {}
+  if (looks) lookAgain()
+  if (call)
+    host
+      .engine()
+      .settled(call.position)
+      .then(() => resolve(), reject)
   try {
     await promise
     const now = await readTask(host, owner, task.id)

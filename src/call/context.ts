@@ -192,6 +192,9 @@ class BodyContext implements ToolContext {
   get tasks(): ToolContext['tasks'] {
     return this.#verbs.tasks
   }
+  get triggers(): ToolContext['triggers'] {
+    return this.#verbs.triggers
+  }
   get emit(): ToolContext['emit'] {
     return this.#verbs.emit
   }

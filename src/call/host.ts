@@ -50,6 +50,8 @@ export interface CallHost {
   ): Promise<NestedOutcome[]>
   /** Tasks of the session, for a body: what it starts belongs to the task that it is, if it is one. */
   tasks(of: Invocation): TasksOfSession
+  /** Emits an event to those who subscribed to it. */
+  trigger(of: { tenant: string; session?: string }, event: string, payload: unknown, key: string): Promise<unknown>
   /** The chore that deals with the tasks that this one started, when it has ended. */
   endOfTask(of: Invocation): Asked
   /** Files of a session; every write of them is checked by `fence`. */

@@ -12,6 +12,11 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
   let started = 0
   let waits = 0
 
+  const placeOf = (number: number): string =>
+    `task_${Buffer.from(invocation.derive(`task:${number}`))
+      .subarray(0, 18)
+      .toString('base64url')}`
+
   const wait = async (id: string, { timeout, until = 'end' }: WaitForTask = {}): Promise<Task> => {
     inside.leaf('tasks.wait')
     inside.entry()
@@ -43,10 +48,12 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
         run.update({ hasChildren: true })
         await run.flushed()
       }
-      const place = Buffer.from(invocation.derive(`task:${++started}`))
-        .subarray(0, 18)
-        .toString('base64url')
-      return tasks.start({ ...task, id: task.id ?? `task_${place}` })
+      return tasks.start({ ...task, id: task.id ?? placeOf(++started) })
+    },
+    async schedule(task, when) {
+      inside.leaf('tasks.schedule')
+      inside.entry()
+      return tasks.schedule({ ...task, id: task.id ?? placeOf(++started) }, when)
     },
     adopt: (...given) => tasks.adopt(...given),
     get: (id) => tasks.get(id),

@@ -51,6 +51,7 @@ type Verb =
   | 'task'
   | 'tasks'
   | 'emit'
+  | 'triggers'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
 
 /** Tools that were warned about, by whose logger was told: once is enough. */
@@ -61,7 +62,7 @@ export function verbsOf(context: Around): Verbs {
   const { request, callId: id } = invocation
   const mayRerun = onCrashOf(tool) === 'rerun'
   const used = new Set<string>()
-  const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0 }
+  const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0, trigger: 0 }
   let entries = 0
   /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
   const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
@@ -233,6 +234,15 @@ export function verbsOf(context: Around): Verbs {
       return tasks
     },
     emit: emitting(context, taskRun, inside),
+    triggers: {
+      async emit(event, payload, { key, session } = {}) {
+        leaf('triggers.emit')
+        entry()
+        const named = key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
+        const { tenant } = request.position
+        await host.trigger({ tenant, ...(session === undefined ? {} : { session }) }, event, payload, named)
+      },
+    },
     get log() {
       log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt })
       return log

@@ -33,13 +33,35 @@ export async function forgetTasks(store: Store, tenant: string | undefined): Pro
     const rows = await store.keptOf({ of: 'task-order', ...(tenant === undefined ? {} : { tenant }), after, limit: atOnce })
     const calls = await Promise.all(rows.map(({ key }) => store.call(key)))
     for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
-      if (calls[order]) continue
+      if (calls[order] || (await standsForSchedule(store, { tenant: whose, session }, id))) continue
       await store.commit({ guards: [], keep: await rowsOfTask(store, { tenant: whose, session }, id, key), events: [] })
       forgotten++
     }
     const last = rows.at(-1)
     if (!last || rows.length < atOnce) return forgotten
     after = last.key
+  }
+}
+
+/** A monitor has no call: it is there as long as its schedule is. */
+async function standsForSchedule(store: Store, of: Scope, id: string): Promise<boolean> {
+  const kept = await store.kept(taskName(of, id))
+  const { schedule } = kept ? (JSON.parse(kept.value) as TaskRow).links : {}
+  const there = schedule === undefined ? undefined : await store.kept({ of: 'schedule', ...of, key: schedule })
+  return there !== undefined && (JSON.parse(there.value) as { monitor?: string }).monitor === id
+}
+
+/** Events that were emitted before then, and of which nothing is still to be delivered. */
+export async function forgetOccurrences(store: Store, before: number, tenant: string | undefined): Promise<void> {
+  const whose = tenant === undefined ? {} : { tenant }
+  const due = new Set<string>()
+  for await (const { value } of everyKept(store, { of: 'due', ...whose })) {
+    const { delivery } = JSON.parse(value) as { delivery?: { occurrence: string } }
+    if (delivery) due.add(delivery.occurrence)
+  }
+  for await (const { of, tenant: own, session, key, value } of everyKept(store, { of: 'occurrence', ...whose })) {
+    if ((JSON.parse(value) as { at: number }).at >= before || due.has(key)) continue
+    await store.commit({ guards: [], keep: [{ of, tenant: own, session, key, value: null }], events: [] })
   }
 }
 

@@ -5,7 +5,7 @@
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
-import { forgetTasks } from './forget-tasks.ts'
+import { forgetOccurrences, forgetTasks } from './forget-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
 
 export interface PruneOptions {
@@ -67,6 +67,7 @@ export async function prune({ store, clock }: KeepHost, options: PruneOptions): 
   await forgetRules(store, before, tenant)
   const erased = await pages(store, { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) }, limit)
   await forgetTasks(store, tenant)
+  await forgetOccurrences(store, before, tenant)
   return erased
 }
 

@@ -180,6 +180,8 @@ export interface ToolContext {
   readonly task: TaskContext | null
   /** Tasks of this session. What a body starts here is the same task however often the body runs. */
   readonly tasks: Tasks
+  /** Tells an event to whoever subscribed to it in the tenant. Once, however often the body runs: `key`, or its place in the body, names it. */
+  readonly triggers: { emit(event: string, payload?: unknown, how?: { readonly key?: string; readonly session?: string }): Promise<void> }
   /** Tells an event that the tool declares; in a task only. The same `key` is the same event: another payload under it is emit_conflict. */
   emit(type: string, payload?: unknown, how?: { readonly key?: string }): Promise<void>
 }

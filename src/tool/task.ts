@@ -97,10 +97,19 @@ export interface WaitForTask {
 
 export type SignalAnswer = { readonly accepted: true; readonly number: number } | { readonly accepted: false; readonly why: string }
 
+/** When a scheduled task is due: exactly one of cron and at. */
+export interface When {
+  readonly cron?: string
+  readonly at?: string | number | Date
+  readonly timezone?: string
+}
+
 /** Work that outlives the call, the turn and the process that began it (TASK-8). */
 export interface Tasks {
   /** On record when it resolves; any worker that has the tool runs it. */
   start(task: StartTask): Promise<Task>
+  /** Starts it later, or again and again: makes a schedule, and a task of kind `monitor` by which it is seen, and with which it is cancelled. */
+  schedule(task: StartTask, when: When): Promise<{ readonly schedule: string; readonly nextAt: number | null; readonly task: Task }>
   /**
    * Moves an open call to the background: whoever waits for it gets a handle in place of its result, and how it ends is told as of a task. Null if it has
    * settled. Its tool must support background; its clocks stay those of the call.

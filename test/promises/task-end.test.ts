@@ -72,8 +72,12 @@ describe.each(['memory', 'sqlite'] as const)('the end of tasks on %s', (kind: St
     const runtime = await start([patient])
     const session = runtime.session('s')
     await session.tasks.start({ tool: patient, id: 'a', onEnd: 'abandon' })
+    await session.schedules.create({ tool: patient, cron: '* * * * *' })
+    await session.triggers.subscribe({ event: 'go', tool: patient })
     await session.end({ tasks: 'cancel' })
     await become(runtime, { a: 'cancelled' })
+    await vi.waitUntil(async () => (await session.schedules.list()).length + (await session.triggers.list()).length === 0, { interval: 1 })
+    await expect(session.schedules.create({ tool: patient, cron: '* * * * *' })).rejects.toMatchObject({ code: 'session_ended' })
     await expect(session.end({ tasks: 'stop' as never })).rejects.toMatchObject({ code: 'task_invalid' })
   })
 

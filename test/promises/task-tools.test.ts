@@ -3,6 +3,7 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool } from '../../src/index.ts'
+import { manualClock } from '../../src/testing/clock.ts'
 import { onEachStore } from '../each-store.ts'
 
 const names = ['cancel_task', 'get_task', 'list_tasks', 'message_task', 'move_to_background', 'spawn_background', 'wait_task']
@@ -143,5 +144,54 @@ onEachStore('task tools', (bench) => {
       state: 'failed',
       outcome: { failure: { code: 'denied_by_policy' } },
     })
+  })
+
+  test('TASK-1, CRON-2: with a schedule it makes a schedule, and a monitor by which the model sees and ends it', async () => {
+    const clock = manualClock()
+    const runtime = await bench.open([double, hidden], { clock })
+    const session = runtime.session('s')
+    const said = async (schedule: unknown, tool = 'double', args: object = { n: 3 }): Promise<string> =>
+      message(await ask(runtime, 'spawn_background', { tool, args, schedule }))
+    expect(await said({})).toBe('schedule must include exactly one of cron_expression (recurring) or scheduled_at (one-shot)')
+    expect(await said({ cron_expression: '* * * * *', scheduled_at: '2040-01-01T00:00:00Z' })).toBe(
+      'schedule must not include both cron_expression and scheduled_at; provide exactly one',
+    )
+    expect(await said({ cron_expression: '61 * * * *' })).toContain('minute')
+    expect(await said({ scheduled_at: 'tomorrow' })).toContain('RFC 3339')
+    expect(await said({ cron_expression: '0 * * * *' }, 'hidden', {})).toContain('Unknown tool: hidden')
+    expect(await said({ cron_expression: '0 * * * *' }, 'double', { n: 'x' })).toContain('does not fit double')
+    expect(await session.schedules.list()).toEqual([])
+    const made = await ask(runtime, 'spawn_background', {
+      tool: 'double',
+      args: { n: 3 },
+      title: 'Hourly',
+      schedule: { cron_expression: '0 * * * *' },
+    })
+    const { task_id: id, schedule_id: schedule } = (made.status === 'success' ? made.value : {}) as Record<string, string>
+    expect(made).toMatchObject({ value: { created: true, status: 'scheduled', schedule_type: 'recurring', title: 'Hourly' } })
+    expect(await session.tasks.get(id ?? '')).toMatchObject({ kind: 'monitor', state: 'running', title: 'Hourly', links: { schedule } })
+    expect(await ask(runtime, 'list_tasks', { state: 'running' })).toMatchObject({ value: { count: 1, tasks: [{ kind: 'monitor' }] } })
+    await clock.advance('1h')
+    const run = await vi.waitUntil(async () => (await session.tasks.list()).find(({ kind }) => kind === 'scheduled'), { interval: 1 })
+    expect(await session.tasks.wait(run.id)).toMatchObject({ outcome: { value: 6 } })
+    expect((await session.tasks.messages(id ?? '')).map(({ text }) => text)).toEqual([expect.stringContaining('Monitor fired at')])
+    await clock.advance('40d')
+    await runtime.prune({ olderThan: '1d' })
+    expect(await session.tasks.get(id ?? '')).toMatchObject({ state: 'running' })
+    expect(message(await ask(runtime, 'message_task', { task_id: id, message: 'x' }))).toContain('A monitor stands for a schedule')
+    expect(await ask(runtime, 'cancel_task', { task_id: id })).toMatchObject({ value: { state: 'cancelled', cancel_requested: true } })
+    expect(await session.schedules.list()).toEqual([])
+    expect(await session.tasks.cancel(id ?? '')).toBe(false)
+  })
+
+  test('CRON-2: a schedule that fires once ends its monitor', async () => {
+    const clock = manualClock()
+    const runtime = await bench.open([double], { clock })
+    const session = runtime.session('s')
+    const { task, schedule } = await session.tasks.schedule({ tool: double, input: { n: 1 } }, { at: clock.now() + 60_000 })
+    const waiting = session.tasks.wait(task.id)
+    await clock.advance('61s')
+    expect(await waiting).toMatchObject({ state: 'succeeded', summary: 'Scheduled monitor completed' })
+    expect(await session.schedules.history(schedule)).toMatchObject([{ outcome: 'started' }])
   })
 })

@@ -499,7 +499,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
       'file-part',
     ]
     const left = async (): Promise<string[]> => {
-      const rows = await Promise.all(collections.map((of) => store.keptOf({ of, after: '', limit: 100 })))
+      const rows = await Promise.all(collections.map(async (of) => store.keptOf({ of, after: '', limit: 100 })))
       return rows.flat().map(({ of, key, value }) => `${of} ${key} ${value}`)
     }
     expect((await left()).filter((row) => row.includes(id)).length).toBeGreaterThan(8)
@@ -508,6 +508,39 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect((await left()).filter((row) => row.includes(id))).toEqual([])
     expect((await files.list('/.background')).entries.map(({ name }) => name)).toEqual(['late'])
     expect((await files.read('/.background/late/result.json')).text).toBe('"child"\n')
+  })
+
+  test('CRON-4: a body emits an event once, however often it runs', async () => {
+    const heard = tool({
+      name: 'heard',
+      description: 'Heard',
+      input: z.object({ what: z.string() }),
+      background: true,
+      execute: ({ what }) => what,
+    })
+    const tells = (stay: boolean): Tool =>
+      tool({
+        name: 'tells',
+        description: 'Tells',
+        input: empty,
+        onCrash: 'rerun',
+        async execute(_, ctx) {
+          await ctx.triggers.emit('order.paid', 'A1')
+          if (stay) await hang()
+          await ctx.triggers.emit('order.paid', 'A2', { key: 'second' })
+          return 'told'
+        },
+      })
+    const a = await start([tells(true), heard], first.store)
+    await a.session('other').triggers.subscribe({ event: 'order.paid', tool: heard, payloadTo: 'what' })
+    const run = a.session('s').run([{ id: 'c', name: 'tells' }])
+    run.catch(() => {})
+    await vi.waitUntil(async () => (await a.session('other').tasks.list())[0]?.state === 'succeeded', { interval: 1 })
+    first.die()
+    const b = await takeOver([tells(false), heard])
+    expect(await b.session('s').run([{ id: 'c', name: 'tells' }])).toMatchObject([{ value: 'told' }])
+    await vi.waitUntil(async () => (await b.session('other').tasks.list({ state: 'succeeded' })).length === 2, { interval: 1 })
+    expect((await b.session('other').tasks.list()).map(({ summary }) => summary)).toEqual(['A2', 'A1'])
   })
 
   test('TASK-2: a failure of the tool is a failed task, an inner error says nothing', async () => {

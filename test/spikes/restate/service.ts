@@ -153,6 +153,7 @@ const host = {
   tasks: () => {
     throw new Error('The spike has no tasks')
   },
+  trigger: () => Promise.reject(new Error('The spike has no triggers')),
   files: () => {
     throw new Error('The spike has no files')
   },
