@@ -73,7 +73,21 @@ export type { CatchUp } from './background/slots.ts'
 export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './kernel/task.ts'
 export type { Background, TaskEvent } from './tool/background.ts'
 export type { Hints, OnCrash } from './tool/hints.ts'
-export type { SignalAnswer, StartTask, Task, TaskContext, TaskMessage, TaskQuery, Tasks, TaskSink, WaitForTask } from './tool/task.ts'
+export type {
+  AdoptTask,
+  CallAt,
+  EmittedEvent,
+  SignalAnswer,
+  StartTask,
+  Task,
+  TaskContext,
+  TaskMessage,
+  TaskQuery,
+  Tasks,
+  TaskSink,
+  WaitForTask,
+  When,
+} from './tool/task.ts'
 export type { AnySchema, JsonSchema } from './tool/schema.ts'
 export type { Manifest, Provider } from './tool/provider.ts'
 export type { RuntimeTools, ToolListing } from './tool/registry.ts'

@@ -147,6 +147,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       ids,
       logger,
       words,
+      shown: (text) => redact.text(text),
       mostBytes: sizes.arguments,
       mostTasks: queue.tasksPerSession,
       moved: (uid) => moves.look(uid),

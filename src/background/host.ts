@@ -30,6 +30,8 @@ export interface Reading {
   readonly store: Store
   /** The same outcome, its words without secrets (DUR-12). */
   words(outcome: Outcome): Outcome
+  /** The same text without secrets, as a model may read it. */
+  shown(text: string): string
 }
 
 export interface BackgroundHost extends Reading {

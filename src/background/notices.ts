@@ -53,7 +53,9 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
         if (task && isTerminal(task.state)) found.push(endOf(task))
       }
       for await (const { key, value } of everyKept(store, { of: 'notice', ...of })) found.push(told(key, JSON.parse(value) as NoticeRow))
-      return found.toSorted((a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1))
+      return found
+        .map((notice) => ({ ...notice, text: host.shown(notice.text) }))
+        .toSorted((a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1))
     },
     async acknowledge(ids) {
       let gone = 0
@@ -81,12 +83,14 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
 
 /** What a model reads is quoted: a tool, or whoever wrote to it, cannot begin another notice. */
 const quoted = (text: string): string => text.replaceAll(/\[(?=Runtime notice\b)/gi, '[Quoted: ')
+/** A title cannot end the mark. */
+const named = (title: string): string => JSON.stringify(title.replaceAll(/[[\]]/g, ' '))
 const marked = (what: string): string => `[Runtime notice: this is not a message of the user. ${what}]`
 
 function endOf(task: Task): Notice {
   const { id, title, state, summary, resultPath, logPath, finishedAt } = task
   const lines = [
-    marked(`Task ${JSON.stringify(title)} (${id}) finished: ${state}.`),
+    marked(`Task ${named(title)} (${id}) finished: ${state}.`),
     `- tool: ${task.tool}`,
     ...(summary === null ? [] : [`- summary: ${quoted(summary)}`]),
     ...(resultPath === null ? [] : [`- result_path: ${resultPath}`]),
@@ -104,6 +108,6 @@ const says: Readonly<Record<NoticeRow['about'], string>> = {
 }
 
 function told(key: string, { at, about, task, title, text }: NoticeRow): Notice {
-  const who = task === undefined ? JSON.stringify(title ?? about) : `Task ${JSON.stringify(title ?? task)} (${task})`
+  const who = task === undefined ? named(title ?? about) : `Task ${named(title ?? task)} (${task})`
   return { id: `${rowPrefix}${key}`, at, about, task: task ?? null, text: `${marked(`${who} ${says[about]}:`)}\n${quoted(text)}` }
 }

@@ -3,7 +3,7 @@
 
 import { messageSignal, replySignal, checkSignal } from '../journal/signal-names.ts'
 import { eventOf } from '../journal/event.ts'
-import { messageName, noSignals, signalsName, type Signals } from '../journal/task.ts'
+import { emittedName, messageName, noSignals, signalsName, type Signals } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { isTerminal } from '../kernel/task.ts'
@@ -11,7 +11,7 @@ import { decode, encode, type Json } from '../kernel/value.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { AlsoWritten } from '../engine/engine.ts'
 import type { Guard, Store } from '../store/store.ts'
-import type { SignalAnswer, Task, TaskMessage } from '../tool/task.ts'
+import type { EmittedEvent, SignalAnswer, Task, TaskMessage } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
 
@@ -121,6 +121,24 @@ export async function messages(
     if (seen && found.push(message) >= limit && last === undefined) break
     if (last !== undefined && found.length > last) found.shift()
     seen ||= message.id === after
+  }
+  return found
+}
+
+/** What it emitted, oldest first. */
+export async function events(
+  store: Store,
+  { tenant, session }: Owner,
+  task: string,
+  { after = 0, limit = 100 }: { after?: number; limit?: number } = {},
+): Promise<EmittedEvent[]> {
+  const found: EmittedEvent[] = []
+  const prefix = `${task}:`
+  const { key: from } = emittedName({ tenant, session }, task, after)
+  for await (const { key, value } of everyKept(store, { of: 'task-event', tenant, session }, from)) {
+    if (!key.startsWith(prefix)) break
+    const { type, payload, at } = JSON.parse(value) as { type: string; payload: unknown; at: number }
+    if (found.push({ number: Number(key.slice(prefix.length)), type, payload: decode(JSON.stringify(payload)), at }) >= limit) break
   }
   return found
 }

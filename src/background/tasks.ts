@@ -9,7 +9,7 @@ import type { Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
 import { listTasks, readTask } from './read-task.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
-import { messages, sendMessage, sendSignal } from './signals.ts'
+import { events, messages, sendMessage, sendSignal } from './signals.ts'
 import { startTask } from './start-task.ts'
 import { untilTask } from './wait-task.ts'
 
@@ -65,6 +65,10 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
     },
     async message(id, text, said = {}) {
       return sendMessage(host, owner, await found(id), text, said)
+    },
+    async events(id, page) {
+      await found(id)
+      return events(store, owner, id, page)
     },
     async messages(id, page) {
       await found(id)

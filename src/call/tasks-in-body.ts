@@ -61,6 +61,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     wait,
     signal: (...given) => tasks.signal(...given),
     message: (...given) => tasks.message(...given),
+    events: (...given) => tasks.events(...given),
     messages: (...given) => tasks.messages(...given),
     cancel: (...given) => tasks.cancel(...given),
   }

@@ -3,13 +3,19 @@
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { decode } from '../kernel/value.ts'
+import { decode, type Json } from '../kernel/value.ts'
 import type { EventRecord } from '../journal/event.ts'
+import { emittedName } from '../journal/task.ts'
 import { isUnreadable } from '../secret/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
-/** An event as readers get it: with its cursor, and the outcome of a call that settled. */
-export type FeedEvent = EventRecord & { readonly cursor: string; readonly outcome?: Outcome; readonly live?: undefined }
+/** An event as readers get it: with its cursor, the outcome of a call that settled, and the payload of what a task emitted. */
+export type FeedEvent = EventRecord & {
+  readonly cursor: string
+  readonly outcome?: Outcome
+  readonly payload?: Json
+  readonly live?: undefined
+}
 
 /** Told to those who listen at that moment, and not kept: it has no cursor. */
 export interface LiveEvent {
@@ -141,11 +147,23 @@ export class Feed {
   }
 
   async #shown(event: EventRecord, cursor: string): Promise<FeedEvent> {
+    if (event.type === 'task.event') return { ...event, cursor, payload: this.#redact.deep(await this.#payloadOf(event)) }
     if (event.type !== 'call.settled') return { ...event, body: this.#redact.deep(event.body), cursor } as FeedEvent
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
     const outcome = decode(text) as unknown as Outcome
     return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }
+  }
+
+  /** What a task emitted; null where it cannot be opened, or was forgotten. */
+  async #payloadOf({ tenant, session, body }: Extract<EventRecord, { type: 'task.event' }>): Promise<Json> {
+    try {
+      const kept = await this.#store.kept(emittedName({ tenant, session }, body.task, body.number))
+      return kept ? decode(JSON.stringify((JSON.parse(kept.value) as { payload: unknown }).payload)) : null
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      return null
+    }
   }
 
   /** None where it cannot be opened: the feed goes on, and whoever asks for the call hears why. */

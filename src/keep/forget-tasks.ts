@@ -31,7 +31,7 @@ export async function forgetTasks(store: Store, tenant: string | undefined): Pro
   let forgotten = 0
   for (let after = ''; ;) {
     const rows = await store.keptOf({ of: 'task-order', ...(tenant === undefined ? {} : { tenant }), after, limit: atOnce })
-    const calls = await Promise.all(rows.map(({ key }) => store.call(key)))
+    const calls = await Promise.all(rows.map(async ({ key }) => store.call(key)))
     for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
       if (calls[order] || (await standsForSchedule(store, { tenant: whose, session }, id))) continue
       await store.commit({ guards: [], keep: await rowsOfTask(store, { tenant: whose, session }, id, key), events: [] })

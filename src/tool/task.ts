@@ -52,6 +52,15 @@ export interface TaskMessage {
   readonly at: number
 }
 
+/** What a body told with ctx.emit. */
+export interface EmittedEvent {
+  /** From 1 on. */
+  readonly number: number
+  readonly type: string
+  readonly payload: Json
+  readonly at: number
+}
+
 export interface StartTask {
   readonly tool: string | { readonly name: string }
   readonly input?: unknown
@@ -128,6 +137,8 @@ export interface Tasks {
     text: string,
     how?: { readonly data?: unknown; readonly inReplyTo?: string; readonly key?: string },
   ): Promise<TaskMessage>
+  /** What it emitted, oldest first. */
+  events(id: string, how?: { readonly after?: number; readonly limit?: number }): Promise<EmittedEvent[]>
   /** Both ways, oldest first; `last`: only so many of the newest. */
   messages(id: string, how?: { readonly limit?: number; readonly after?: string; readonly last?: number }): Promise<TaskMessage[]>
   /** Asks it to stop; false if it has ended already. */

@@ -398,6 +398,17 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(await tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'the end' } })
     expect(codes).toEqual(['emit_conflict', 'emit_invalid', 'emit_invalid', 'emit_invalid'])
     expect((await notices.list()).map(({ about }) => about)).toEqual(['event', 'end'])
+    expect(await tasks.events(id)).toMatchObject([
+      { number: 1, type: 'page', payload: { n: 1 } },
+      { number: 2, type: 'ready', payload: 'the end' },
+    ])
+    expect(await tasks.events(id, { after: 1 })).toHaveLength(1)
+    const told: unknown[] = []
+    for await (const event of runtime.session('s').events()) {
+      if (event.type === 'task.event') told.push(event.payload)
+      if (event.type === 'call.settled') break
+    }
+    expect(told).toEqual([{ n: 1 }, 'the end'])
     const [outside] = await runtime.session('s').run([{ id: 'c', name: 'emits' }])
     expect(outside?.status).toBe('failure')
   })
