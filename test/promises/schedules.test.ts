@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { createRuntime, type Runtime, type ScheduleSlot, type Tool, tool } from '../../src/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Change, Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
@@ -370,6 +370,94 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     await ended(b, 85)
     expect(await started(b)).toEqual(Array.from({ length: 85 }, (_, n) => begun + (n + 1) * minute))
     expect(new Set(ran).size).toBe(85)
+  })
+
+  /** A worker that stops for long right before the write of a fire, which arrives in the end. */
+  const stopping = (): { store: Store; stopped: Promise<void>; goOn: () => void } => {
+    const stopped = Promise.withResolvers<void>()
+    const going = Promise.withResolvers<void>()
+    const late: Store = {
+      ...store,
+      async commit(change) {
+        // The fire: it takes something from what is due.
+        if (change.keep?.some(({ of, value }) => of === 'due' && value === null)) {
+          stopped.resolve()
+          await going.promise
+        }
+        return store.commit(change)
+      },
+    }
+    return { store: { ...late, close: async () => {} }, stopped: stopped.promise, goOn: () => going.resolve() }
+  }
+
+  test.each([{ tool: report, input }, { message: 'Look' }])(
+    'CRON-2: what a worker writes that was stopped before it fired is refused when others were first (%o)',
+    async (what) => {
+      for (const meanwhile of ['fire', 'pause', 'cancel', 'anew'] as const) {
+        const id = `${meanwhile}-${'tool' in what}`
+        const frozen = stopping()
+        const a = await start([report], frozen.store)
+        const { schedules } = a.session(id)
+        await schedules.create({ ...what, cron: '0 * * * *', catchUp: 'all', overlap: 'parallel', id })
+        await clock.advance(hour)
+        await frozen.stopped
+        const b = await start([report], store, { worker: meanwhile === 'fire' })
+        const other = b.session(id)
+        if (meanwhile === 'pause') await other.schedules.pause(id)
+        if (meanwhile === 'cancel' || meanwhile === 'anew') await other.schedules.cancel(id)
+        if (meanwhile === 'anew') await other.schedules.create({ ...what, cron: '30 * * * *', id })
+        await clock.advance(meanwhile === 'fire' ? 2 * hour : 0)
+        const before = [
+          await other.schedules.list(),
+          await other.tasks.list(),
+          (await other.notices.list()).filter(({ about }) => about === 'schedule'),
+        ]
+        frozen.goOn()
+        await clock.advance(0)
+        const after = [
+          await other.schedules.list(),
+          await other.tasks.list(),
+          (await other.notices.list()).filter(({ about }) => about === 'schedule'),
+        ]
+        expect(after).toEqual(before)
+        if (meanwhile === 'fire') expect(before[0]).toMatchObject([{ runs: 3 }])
+        else expect(before.slice(1)).toEqual([[], []])
+        await other.schedules.cancel(id)
+        await Promise.all([a.close({ grace: 0 }), open.pop()?.close({ grace: 0 })])
+      }
+    },
+  )
+
+  test('CRON-2: a slot is one change: the task, the schedule and what is due', async () => {
+    const changes: Change[] = []
+    const spied: Store = { ...store, commit: (change) => (changes.push(change), store.commit(change)), close: async () => {} }
+    const runtime = await start([report], spied)
+    const { schedules } = runtime.session('s')
+    await schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
+    changes.length = 0
+    await clock.advance(hour)
+    const fires = changes.filter(({ keep = [] }) => keep.some(({ of }) => of === 'due'))
+    expect(fires).toHaveLength(1)
+    expect(fires[0]?.insertCall?.position.id).toBe(`x.${clock.now()}`)
+    expect(fires[0]?.keep?.filter(({ of }) => of === 'schedule' || of === 'due').map(({ of, value }) => [of, value === null])).toEqual([
+      ['schedule', false],
+      ['due', true],
+      ['due', false],
+    ])
+    await runtime.close({ grace: 0 })
+  })
+
+  test('CRON-2: two workers whose clocks differ fire a slot once', async () => {
+    const begun = clock.now()
+    const ahead: ManualClock = Object.assign(Object.create(clock) as ManualClock, { now: () => clock.now() + 40_000 })
+    await start([report], store)
+    const b = await start([report], store, { clock: ahead })
+    await b.session('s').schedules.create({ tool: report, input, cron: '* * * * *', overlap: 'parallel', id: 'x' })
+    for (let step = 0; step < 60; step++) await clock.advance('10s')
+    await ended(b, 10)
+    expect((await started(b)).slice(0, 10)).toEqual(Array.from({ length: 10 }, (_, n) => begun + (n + 1) * minute))
+    const slots = await started(b)
+    expect(new Set(slots).size).toBe(slots.length)
   })
 
   test('CRON-2: wherever the store fails in a fire, no slot is doubled and none missed', async () => {

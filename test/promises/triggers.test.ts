@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { createRuntime, PawlError, type Runtime, type Tool, tool } from '../../src/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Change, Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import { mortal, type StoreKind, storeOf } from '../mortal.ts'
@@ -240,6 +240,28 @@ describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind)
         await b.close({ grace: 0 })
         await inner.close()
       }
+  })
+
+  test('CRON-4: the event and its deliveries are one change, and so is each delivery', async () => {
+    const changes: Change[] = []
+    const spied: Store = { ...store, commit: (change) => (changes.push(change), store.commit(change)), close: async () => {} }
+    const runtime = await start([handle], spied)
+    await runtime.session('one').triggers.subscribe(subscription)
+    await runtime.session('two').triggers.subscribe({ event: 'order.paid', message: 'Paid' })
+    changes.length = 0
+    await runtime.emit('order.paid', { id: 1 }, { key: 'k' })
+    await delivered()
+    const about = changes.filter(({ keep = [] }) => keep.some(({ of }) => of === 'due'))
+    const rows = ({ keep = [], insertCall }: Change): string[] => [
+      ...keep.filter(({ of }) => ['occurrence', 'due', 'notice'].includes(of)).map(({ of, value }) => (value === null ? `no ${of}` : of)),
+      ...(insertCall ? ['call'] : []),
+    ]
+    expect(about.map((each) => rows(each).join()).toSorted((a, b) => (a < b ? -1 : 1))).toEqual([
+      'no due,call',
+      'no due,notice',
+      'occurrence,due,due',
+    ])
+    await runtime.close({ grace: 0 })
   })
 
   test('CRON-4: wherever the store fails, each delivery is made once', async () => {
