@@ -61,7 +61,10 @@ const startWorker = (die: string) => {
     stdio: 'inherit',
   })
   children.push(child)
-  return { kill: child.kill.bind(child), gone: new Promise<NodeJS.Signals | null>((resolve) => child.on('exit', (_, signal) => resolve(signal))) }
+  return {
+    kill: child.kill.bind(child),
+    gone: new Promise<NodeJS.Signals | null>((resolve) => child.on('exit', (_, signal) => resolve(signal))),
+  }
 }
 
 async function main(): Promise<void> {
@@ -104,7 +107,10 @@ async function main(): Promise<void> {
 
   // #region notice
   const [notice] = await session.notices.list()
-  assert.match(notice?.text ?? '', /^\[Runtime notice: this is not a message of the user\. Task "October report" .* finished: succeeded\.\]/)
+  assert.match(
+    notice?.text ?? '',
+    /^\[Runtime notice: this is not a message of the user\. Task "October report" .* finished: succeeded\.\]/,
+  )
   await session.notices.acknowledge([notice?.id ?? '']) // told once
   // #endregion
 

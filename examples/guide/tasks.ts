@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createRuntime, tool } from 'pawl'
+import { runProcess } from 'pawl/box'
 import { z } from 'zod'
 
 const render = async (scene: string, on: (line: string) => void): Promise<string> => {
@@ -49,6 +50,20 @@ const deploy = tool({
 })
 // #endregion
 
+// #region program
+const build = tool({
+  name: 'build',
+  description: 'Build the project',
+  input: z.object({ target: z.enum(['echo', 'sleep']) }),
+  background: true,
+  async execute({ target }, ctx) {
+    const script = target === 'echo' ? 'echo built' : 'sleep 999 & sleep 999'
+    const end = await runProcess('sh', ['-c', script], { signal: ctx.signal, onOutput: (text, stream) => ctx.output(text, stream) })
+    return { code: end.code, killedBy: end.killedBy }
+  },
+})
+// #endregion
+
 const slow = tool({
   name: 'slow_query',
   description: 'A query that may take long',
@@ -57,7 +72,7 @@ const slow = tool({
   execute: () => new Promise<string>((resolve) => setTimeout(resolve, 100, '42 rows')),
 })
 
-const runtime = await createRuntime({ store: 'memory:', tools: [film, deploy, slow] })
+const runtime = await createRuntime({ store: 'memory:', tools: [film, deploy, slow, build] })
 const session = runtime.session('chat-42')
 
 // #region model
@@ -85,6 +100,12 @@ const moved = (handle?.status === 'success' ? handle.value : {}) as { task_id: s
 assert.equal(moved.status, 'running') // the model gets a handle and goes on
 const later = await session.tasks.wait(moved.task_id)
 assert.equal(later.outcome?.status === 'success' && later.outcome.value, '42 rows') // and is told the result in a notice
+// #endregion
+
+// #region cancel
+const building = await session.tasks.start({ tool: build, input: { target: 'sleep' } })
+await session.tasks.cancel(building.id, 'No longer needed', 'user:ada')
+assert.equal((await session.tasks.wait(building.id)).state, 'cancelled') // and both sleeps are gone
 // #endregion
 
 // #region end

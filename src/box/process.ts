@@ -13,14 +13,15 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { type Clock, systemClock } from '../kernel/time.ts'
 import { beganAt, killMarked, mark } from './marked.ts'
 import { KeptOutput } from './output.ts'
 import { findProgram, standardPath } from './program.ts'
 import { unwatch, watch } from './watcher.ts'
 
 export interface ProcessOptions {
-  readonly clock: Clock
+  /** The system's if left out. */
+  readonly clock?: Clock | undefined
   /** Ends the tree. One that is aborted already starts nothing. */
   readonly signal?: AbortSignal | undefined
   readonly cwd?: string | undefined
@@ -57,8 +58,8 @@ const afterglow = 100
 const afterKill = 100
 
 /** Runs a program to its end. A failing program is a value; one that cannot be started throws. */
-export async function runProcess(file: string, args: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
-  const { signal, clock } = options
+export async function runProcess(file: string, args: readonly string[], options: ProcessOptions = {}): Promise<ProcessEnd> {
+  const { signal, clock = systemClock } = options
   const grace = milliseconds(options.grace ?? '2s', 'grace')
   const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
   const run = randomUUID()
