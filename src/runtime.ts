@@ -39,7 +39,7 @@ import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
-import { openSchedules } from './background/schedules.ts'
+import { openSchedules, scheduleLimits } from './background/schedules.ts'
 import { Scheduler } from './background/scheduler.ts'
 import { emit } from './background/emit.ts'
 import { openTriggers } from './background/triggers.ts'
@@ -90,6 +90,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const { turn, session, tenant } = defineBudgets(options.budgets ?? {})
   const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
+  const most = scheduleLimits(options.schedules)
   const hooks = checkHooks(options.hooks ?? [])
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
@@ -154,9 +155,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
-    const { active = 5, apart = '60s', tolerance = '60s' } = options.schedules ?? {}
-    const most = { active, leastMs: milliseconds(apart, 'schedules.apart') }
-    const toleranceMs = milliseconds(tolerance, 'schedules.tolerance')
     let scheduler: Scheduler | undefined
     const scheduling = { ...background, most, due: (at: number) => scheduler?.soon(at) }
     const pipeline = callPipeline({
@@ -201,7 +199,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.lease.workers > 1
-    if (works) scheduler = new Scheduler({ ...background, toleranceMs }, leaseMs / 3)
+    if (works) scheduler = new Scheduler({ ...background, toleranceMs: most.toleranceMs }, leaseMs / 3)
     registry.onChange(() => {
       standing.changed()
       engine.look()

@@ -1,6 +1,6 @@
 // SCHEDULES of a session (CRON-1 to CRON-3): runs of a tool, or messages, at times that are given once. They are kept here; who fires them is the scheduler.
 
-import type { Duration } from '../kernel/duration.ts'
+import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
 import { nextAfter, nextTimes, timingOf } from '../schedule/cron.ts'
@@ -70,8 +70,20 @@ export interface ScheduleLimits {
   readonly tolerance?: Duration
 }
 
+export interface CheckedLimits {
+  readonly active: number
+  readonly leastMs: number
+  readonly toleranceMs: number
+}
+
+export function scheduleLimits({ active = 5, apart = '60s', tolerance = '60s' }: ScheduleLimits = {}): CheckedLimits {
+  if (!Number.isSafeInteger(active) || active < 0)
+    throw new PawlError('config_invalid', `schedules.active is ${String(active)}; it must be a whole number from 0 on.`)
+  return { active, leastMs: milliseconds(apart, 'schedules.apart'), toleranceMs: milliseconds(tolerance, 'schedules.tolerance') }
+}
+
 export interface SchedulesHost extends BackgroundHost {
-  readonly most: { readonly active: number; readonly leastMs: number }
+  readonly most: CheckedLimits
   /** Something will be due at this instant. */
   due(at: number): void
 }
