@@ -3,7 +3,7 @@
 
 import { eventOf } from '../journal/event.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
-import { orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { endName, orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Store } from '../store/store.ts'
@@ -40,10 +40,13 @@ export async function adoptTask(
     links: { call: call.uid },
   }
   const place = taskName(owner, id)
+  const ended = endName(owner, '')
   const moved = await store.commit({
     guards: [
       { kind: 'unsettled', call: call.uid },
       { kind: 'kept', ...place, revision: 0 },
+      // Whoever ends the session sees to the tasks that it has then: none may come after.
+      { kind: 'kept', ...ended, revision: 0 },
     ],
     keep: [
       { ...place, value: JSON.stringify(row) },
@@ -54,7 +57,9 @@ export async function adoptTask(
   })
   if (!moved.ok && moved.refused.kind === 'unsettled') return null
   host.moved(call.uid)
-  return (await readTask(host, owner, id)) ?? null
+  const found = await readTask(host, owner, id)
+  if (!found && (await store.kept(ended))) throw new PawlError('session_ended')
+  return found ?? null
 }
 
 /** The call of this id: in its batch if that is named, else the one that is open. */

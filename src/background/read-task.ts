@@ -45,7 +45,7 @@ interface Found {
 }
 
 function shown(id: string, row: TaskRow, { call, outcome, run, waits }: Found): Task {
-  const state = stateOf(call, waits)
+  const state = stateOf(call, waits, run.request)
   const hasFiles = call.position.batch === taskBatch
   const { uid, kind, title, tool, wake, parent, createdAt, links } = row
   return {

@@ -19,12 +19,17 @@ interface Signal {
   readonly name: string
   readonly value: Json
   readonly key?: string
+  /** Throws if it must not be sent, unless it was before. */
+  readonly mayBe?: () => void
+  /** What must hold for it to count: who sends it is a body. */
+  readonly fence?: readonly Guard[]
   /** Written with it. */
   readonly also?: Pick<AlsoWritten, 'keep' | 'events'>
 }
 
 /** Others may be first; each time one of them gets on. */
 const mostTries = 100
+const none: readonly Guard[] = []
 /** Of one name, in all. */
 const mostSignals = 10_000
 
@@ -32,32 +37,32 @@ export async function sendSignal(
   host: BackgroundHost,
   owner: Owner,
   task: Task,
-  { name, value, key }: { name: string; value: unknown; key?: string },
+  { name, value, key, fence }: { name: string; value: unknown; key?: string; fence?: readonly Guard[] },
 ): Promise<SignalAnswer> {
   checkSignal(name)
-  return send(host, owner, task, { name, value: valueOf(value, host), ...(key === undefined ? {} : { key }) })
+  const said = { ...(key === undefined ? {} : { key }), ...(fence === undefined ? {} : { fence }) }
+  return send(host, owner, task, { name, value: valueOf(value, host), ...said })
 }
 
 async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<SignalAnswer> {
   const { store, clock } = host
-  const { name, value, key, also } = signal
+  const { name, value, key, also, mayBe, fence = none } = signal
   if (task.kind === monitorKind) throw new PawlError('task_invalid', 'A monitor stands for a schedule: it hears nothing.')
-  if (isTerminal(task.state)) throw new PawlError('task_over', `The task '${task.id}' is ${task.state}.`)
   const place = signalsName(owner, task.id, name)
   const { tenant, session } = owner
   for (let tries = 0; tries < mostTries; tries++) {
     const kept = await store.kept(place)
     const { came, waiting } = kept ? (JSON.parse(kept.value) as Signals) : noSignals
     const before = key === undefined ? -1 : came.findIndex((each) => each.key === key)
+    // Whoever did not hear the answer may ask again, also when the task has gone on or ended by it.
     if (before !== -1) return { accepted: true, number: before + 1 }
+    if (isTerminal(task.state)) throw new PawlError('task_over', `The task '${task.id}' is ${task.state}.`)
+    mayBe?.()
     if (came.length >= mostSignals) return { accepted: false, why: `${mostSignals} signals of this name have come already.` }
     const number = came.length + 1
     const { [number]: waitId, ...others } = waiting
     const next: Signals = { came: [...came, { value, ...(key === undefined ? {} : { key }) }], waiting: others }
-    const guards: Guard[] = [
-      { kind: 'kept', ...place, revision: kept?.revision ?? 0 },
-      { kind: 'unsettled', call: task.call },
-    ]
+    const guards: Guard[] = [{ kind: 'kept', ...place, revision: kept?.revision ?? 0 }, { kind: 'unsettled', call: task.call }, ...fence]
     const keep = [{ ...place, value: JSON.stringify(next) }, ...(also?.keep ?? [])]
     const events = [
       eventOf({ tenant, session, call: task.call }, 'task.signal', clock.now(), { task: task.id, name }),
@@ -82,11 +87,9 @@ export async function sendMessage(
   owner: Owner,
   task: Task,
   text: string,
-  { data, inReplyTo, key }: { data?: unknown; inReplyTo?: string; key?: string },
+  { data, inReplyTo, key, fence }: { data?: unknown; inReplyTo?: string; key?: string; fence?: readonly Guard[] },
 ): Promise<TaskMessage> {
   if (typeof text !== 'string' || !text.isWellFormed()) throw new PawlError('task_invalid', 'The text of a message must be a string.')
-  if (inReplyTo !== undefined && task.inputRequest?.id !== inReplyTo)
-    throw new PawlError('task_invalid', `The task does not wait for a reply to ${JSON.stringify(inReplyTo)}. Nothing was recorded.`)
   const value = { text, ...(data === undefined ? {} : { data: valueOf(data, host) }) }
   valueOf(value, host)
   const id = `to.${host.ids.next()}`
@@ -97,6 +100,11 @@ export async function sendMessage(
     name: inReplyTo === undefined ? messageSignal : replySignal(inReplyTo),
     value,
     ...(key === undefined ? {} : { key }),
+    ...(fence === undefined ? {} : { fence }),
+    mayBe() {
+      if (inReplyTo !== undefined && task.inputRequest?.id !== inReplyTo)
+        throw new PawlError('task_invalid', `The task does not wait for a reply to ${JSON.stringify(inReplyTo)}. Nothing was recorded.`)
+    },
     also: {
       keep: [{ ...messageName(owner, task.id, at, id), value: JSON.stringify(message) }],
       events: [eventOf({ tenant, session, call: task.call }, 'task.message', at, { task: task.id, message: id, direction: 'in' })],

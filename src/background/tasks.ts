@@ -35,6 +35,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
     ...(parent === undefined ? {} : { parent }),
     ...(call === undefined ? {} : { links: { call } }),
   }
+  const fenced = (): { fence?: readonly Guard[] } => (fence ? { fence: fence() } : {})
   return {
     async start(spec) {
       const started = await startTask(host, owner, spec, fence ? { ...how, also: { guards: fence(), keep: [] } } : how)
@@ -61,10 +62,10 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
       return isTerminal(task.state) ? task : untilTask(host, owner, task, waiting)
     },
     async signal(id, name, value, { key } = {}) {
-      return sendSignal(host, owner, await found(id), { name, value, ...(key === undefined ? {} : { key }) })
+      return sendSignal(host, owner, await found(id), { name, value, ...(key === undefined ? {} : { key }), ...fenced() })
     },
     async message(id, text, said = {}) {
-      return sendMessage(host, owner, await found(id), text, said)
+      return sendMessage(host, owner, await found(id), text, { ...said, ...fenced() })
     },
     async events(id, page) {
       await found(id)

@@ -42,6 +42,7 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
       await invocation.run({ key: id, input, once: false }, async () => {
+        inside.leaf('emit') // what is not recorded is not kept beside it either
         const number = run.run.emitted + 1
         const { position } = invocation.request
         const { id: task } = run.terms

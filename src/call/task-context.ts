@@ -8,6 +8,7 @@ import { messageName, noSignals, signalsName, type Signals } from '../journal/ta
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
+import type { InputRequest } from '../kernel/task.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { TaskContext, TaskMessage } from '../tool/task.ts'
 import { WaitError } from '../wait/resolution.ts'
@@ -56,6 +57,12 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     throw new WaitError(resolution)
   }
 
+  const requestOf = (message: string, prompt: string, expected: unknown): InputRequest => ({
+    id: message,
+    prompt: host.redact.text(prompt).toWellFormed(),
+    ...(expected === undefined ? {} : { expected: host.redact.deep(decode(encode(expected))) }),
+  })
+
   /** Once, however often the body runs. */
   const sent = async (text: string, data: unknown, asks?: true): Promise<string> => {
     const number = next('message')
@@ -63,6 +70,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     const message = `${id}.${number}`
     if (typeof text !== 'string') throw new PawlError('value_invalid', 'The text of a message must be a string.')
     await invocation.run({ key: `message:${number}`, input: null, once: false }, async () => {
+      inside.leaf('task.message') // what is not recorded is not kept beside it either
       const at = host.clock.now()
       const row: TaskMessage = {
         id: message,
@@ -80,7 +88,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       invocation.beside.tell('task.message', { task: id, message, direction: 'out', ...(asks ? { asks } : {}) })
       run.update({
         sent: before + 1,
-        ...(asks ? { request: { id: message, prompt: row.text, ...(row.data === undefined ? {} : { expected: row.data }) } } : {}),
+        ...(asks ? { request: requestOf(message, text, data) } : {}),
       })
       run.notice(asks ? 'request' : 'message', row.text)
       run.gather()
@@ -110,6 +118,11 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       inside.leaf('task.request')
       inside.needsRerun('ctx.task.request')
       const message = await sent(prompt, expected, true)
+      // Asked in an earlier attempt: what that asked ended with it, and it is asked still.
+      if (run.run.request?.id !== message) {
+        run.update({ request: requestOf(message, prompt, expected) })
+        await run.flushed()
+      }
       const reply = await awaited<{ text: string; data?: Json }>(replySignal(message), deadline)
       if (run.run.request?.id === message) run.update({ request: null })
       return reply

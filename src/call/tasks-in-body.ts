@@ -2,7 +2,8 @@
 // for one it holds no place; and when it is cancelled meanwhile, so is what it waits for (TIME-3).
 
 import { milliseconds } from '../kernel/duration.ts'
-import type { Task, Tasks, WaitForTask } from '../tool/task.ts'
+import { isLoss } from '../kernel/errors.ts'
+import type { StartTask, Task, Tasks, WaitForTask } from '../tool/task.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
 import { runOf } from './task-run.ts'
@@ -10,15 +11,27 @@ import { runOf } from './task-run.ts'
 export function tasksInBody({ invocation, host, signal }: Around, inside: Inside): Tasks {
   const tasks = host.tasks(invocation)
   let started = 0
+  let sent = 0
   let waits = 0
 
-  const placeOf = (number: number): string =>
-    `task_${Buffer.from(invocation.derive(`task:${number}`))
-      .subarray(0, 18)
-      .toString('base64url')}`
+  /** Should the store not answer, this execution decides nothing by that: it is taken up again, and asks again. */
+  const asked = async <T>(what: string, ask: () => Promise<T>): Promise<T> => {
+    inside.leaf(`tasks.${what}`)
+    try {
+      return await ask()
+    } catch (error) {
+      if (isLoss(error)) invocation.end(error)
+      throw error
+    }
+  }
+  const place = (what: string): string => Buffer.from(invocation.derive(what)).subarray(0, 18).toString('base64url')
+  /** Once, however often the body runs. */
+  const once = <T extends { readonly key?: string }>(how: T): T & { key: string } => ({
+    ...how,
+    key: how.key ?? place(`task-sent:${++sent}`),
+  })
 
   const wait = async (id: string, { timeout, until = 'end' }: WaitForTask = {}): Promise<Task> => {
-    inside.leaf('tasks.wait')
     inside.entry()
     const number = ++waits
     // An instant: a body that runs again waits what is left.
@@ -38,31 +51,33 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     )
   }
 
+  const start = async (task: StartTask): Promise<Task> => {
+    inside.entry()
+    const run = runOf(invocation)
+    // Known before there is one: whoever ends it looks for them.
+    if (run && !run.run.hasChildren) {
+      run.update({ hasChildren: true })
+      await run.flushed()
+    }
+    return tasks.start({ ...task, id: task.id ?? `task_${place(`task:${++started}`)}` })
+  }
+
+  const schedule: Tasks['schedule'] = (task, when) => {
+    inside.entry()
+    return tasks.schedule({ ...task, id: task.id ?? `task_${place(`task:${++started}`)}` }, when)
+  }
+
   return {
-    async start(task) {
-      inside.leaf('tasks.start')
-      inside.entry()
-      const run = runOf(invocation)
-      // Known before there is one: whoever ends it looks for them.
-      if (run && !run.run.hasChildren) {
-        run.update({ hasChildren: true })
-        await run.flushed()
-      }
-      return tasks.start({ ...task, id: task.id ?? placeOf(++started) })
-    },
-    async schedule(task, when) {
-      inside.leaf('tasks.schedule')
-      inside.entry()
-      return tasks.schedule({ ...task, id: task.id ?? placeOf(++started) }, when)
-    },
-    adopt: (...given) => tasks.adopt(...given),
-    get: (id) => tasks.get(id),
-    list: (query) => tasks.list(query),
-    wait,
-    signal: (...given) => tasks.signal(...given),
-    message: (...given) => tasks.message(...given),
-    events: (...given) => tasks.events(...given),
-    messages: (...given) => tasks.messages(...given),
-    cancel: (...given) => tasks.cancel(...given),
+    start: (task) => asked('start', () => start(task)),
+    schedule: (task, when) => asked('schedule', () => schedule(task, when)),
+    adopt: (...given) => asked('adopt', () => tasks.adopt(...given)),
+    get: (id) => asked('get', () => tasks.get(id)),
+    list: (query) => asked('list', () => tasks.list(query)),
+    wait: (id, how) => asked('wait', () => wait(id, how)),
+    signal: (id, name, value, how = {}) => asked('signal', () => tasks.signal(id, name, value, once(how))),
+    message: (id, text, how = {}) => asked('message', () => tasks.message(id, text, once(how))),
+    events: (...given) => asked('events', () => tasks.events(...given)),
+    messages: (...given) => asked('messages', () => tasks.messages(...given)),
+    cancel: (...given) => asked('cancel', () => tasks.cancel(...given)),
   }
 }

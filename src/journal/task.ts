@@ -73,7 +73,7 @@ export interface TaskUpdate extends Partial<
 export function updated(run: TaskRun, { attempt, artifact, ...said }: TaskUpdate, at: number): TaskRun {
   if (attempt < run.attempt) return run
   const { log = run.log, ...moved } = said
-  const artifacts = artifact ? [...run.artifacts.filter(({ name }) => name !== artifact.name), artifact] : run.artifacts
+  const artifacts = artifact ? withArtifact(run.artifacts, artifact) : run.artifacts
   if (run.over) return artifact || said.log ? { ...run, artifacts, log, updatedAt: at } : run
   // What it asked for, and what it was doing, was the attempt's before it.
   const anew = attempt > run.attempt ? { status: null, request: null } : {}
@@ -81,19 +81,32 @@ export function updated(run: TaskRun, { attempt, artifact, ...said }: TaskUpdate
   return { ...run, ...anew, ...moved, ...ended, attempt, artifacts, log, updatedAt: at }
 }
 
-const isOpen = ({ resolution }: WaitRecord): boolean => resolution === null
-
-/** A wait in which it asks: people (the inbox), or the session that it belongs to. */
-export const replyWait = 'pawl:reply:'
-const asksSomebody = (wait: WaitRecord): boolean => {
-  const { asks } = waitTermsOf(wait)
-  return (asks !== undefined && asks.kind !== 'client') || wait.name.startsWith(replyWait)
+/** At its place: a body that runs again does not change their order. */
+function withArtifact(artifacts: TaskRun['artifacts'], artifact: TaskArtifact): TaskRun['artifacts'] {
+  const at = artifacts.findIndex(({ name }) => name === artifact.name)
+  return at === -1 ? [...artifacts, artifact] : artifacts.with(at, artifact)
 }
 
-/** Where a task stands: read from its call and the waits of that. */
-export function stateOf(call: Pick<CallRecord, 'state' | 'outcome' | 'attempt'>, waits: readonly WaitRecord[]): TaskState {
+const isOpen = ({ resolution }: WaitRecord): boolean => resolution === null
+
+/**
+ * A wait in which it asks: people (the inbox), or the session that it belongs to. Of the latter one may stay open although the reply is there: it came
+ * before the body could leave its wait for it, and then the body has taken back what it asked.
+ */
+export const replyWait = 'pawl:reply:'
+const asksSomebody = (wait: WaitRecord, request: InputRequest | null): boolean => {
+  const { asks } = waitTermsOf(wait)
+  return (asks !== undefined && asks.kind !== 'client') || (request !== null && wait.name.startsWith(replyWait))
+}
+
+/** Where a task stands: read from its call, the waits of that, and what it asks of its session. */
+export function stateOf(
+  call: Pick<CallRecord, 'state' | 'outcome' | 'attempt'>,
+  waits: readonly WaitRecord[],
+  request: InputRequest | null,
+): TaskState {
   if (call.state === 'settled') return endOf(JSON.parse(call.outcome as string) as Outcome)
-  if (waits.some((wait) => isOpen(wait) && asksSomebody(wait))) return 'awaiting_input'
+  if (waits.some((wait) => isOpen(wait) && asksSomebody(wait, request))) return 'awaiting_input'
   return call.state === 'running' || (call.state === 'parked' && call.attempt > 0) ? 'running' : 'queued'
 }
 

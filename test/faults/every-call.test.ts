@@ -12,6 +12,7 @@ import { cancels } from './cancels.ts'
 import { order } from './order.ts'
 import { people } from './people.ts'
 import type { Scenario, World } from './scenario.ts'
+import { tasks } from './tasks.ts'
 import { waits } from './waits.ts'
 import { work } from './work.ts'
 
@@ -161,20 +162,20 @@ async function once(
       const aborting = stop
       if (scenario.abortAt !== undefined && second > scenario.abortAt) setTimeout(() => aborting.abort(new Error('enough')), 1)
       const asked = w.runtime
-      asked
-        .session('s')
-        .run(scenario.asks, { ...scenario.run, signal: stop.signal } as never)
-        .then(
-          (got) => {
-            outcomes = got as any[]
-            asking = false
-          },
-          (error: PawlError) => {
-            asking = false
-            if (error.code === 'runtime_closed' && asked !== w.runtime) return
-            if (error.code !== 'store_unavailable') problem ??= `rejected with ${error.code}: ${error.message}`
-          },
-        )
+      const answer = scenario.ask
+        ? scenario.ask(w)
+        : asked.session('s').run(scenario.asks, { ...scenario.run, signal: stop.signal } as never)
+      answer.then(
+        (got) => {
+          outcomes = got
+          asking = false
+        },
+        (error: PawlError) => {
+          asking = false
+          if (error.code === 'runtime_closed' && asked !== w.runtime) return
+          if (error.code !== 'store_unavailable') problem ??= `rejected with ${error.code}: ${error.message}`
+        },
+      )
     }
     for (let second = 0; second < 300 && !outcomes && !problem; second++) {
       if (restart === second) {
@@ -229,14 +230,13 @@ async function once(
       for (const n of settled.values()) if (n !== 1) problem = `settled ${n} times`
       const holds = await store.holds()
       if (holds.length > 0) problem = `places held: ${JSON.stringify(holds)}`
+      for (const wrong of (await scenario.laws?.(w, store)) ?? []) problem = wrong
       let again: any[] | null = null
-      w.runtime
-        .session('s')
-        .run(scenario.asks, scenario.run as never)
-        .then(
-          (got) => (again = got as any[]),
-          () => {},
-        )
+      const answer = scenario.ask ? scenario.ask(w) : w.runtime.session('s').run(scenario.asks, scenario.run as never)
+      answer.then(
+        (got) => (again = got),
+        () => {},
+      )
       for (let i = 0; i < 20 && !again; i++) await clock.advance(1000)
       const strip = (os: any[]): any => os.map(({ status, value, failure, cancellation }) => ({ status, value, failure, cancellation }))
       if (!again) problem = 'asked again: hangs'
@@ -256,7 +256,7 @@ async function once(
   return { calls: plan.calls, failed: plan.failed, problem }
 }
 
-const scenarios = [...work, ...waits, ...order, ...cancels, ...people]
+const scenarios = [...work, ...waits, ...order, ...cancels, ...people, ...tasks]
 const only = process.env.ONLY
 const worlds = (process.env.WORLDS ?? 'memory,async').split(',')
 const restarts: (number | null)[] = process.env.RESTART ? [Number(process.env.RESTART)] : [null]
@@ -268,25 +268,29 @@ for (const world of worlds) {
       if (only && !scenario.name.includes(only)) continue
       if (process.env.SKIP && /cancel|stops at/.test(scenario.name)) continue
       for (const restart of restarts) {
-        test(`CALL-2: ${scenario.name}${restart === null ? '' : `, restarted at ${restart}`}`, { timeout: 120_000 }, async () => {
-          const clean = await once(scenario, fresh, -1, 'before', world === 'async', restart, two)
-          expect(clean.problem).toBe(null)
-          const found: string[] = []
-          // Calls in idle times repeat themselves.
-          const most = Math.min(clean.calls.length, Number(process.env.MOST ?? 90))
-          for (const how of ['before', 'after'] as const) {
-            for (let n = 0; n < most; n++) {
-              // A store that takes its time reads the calls of a batch in one query: all of them or none.
-              if (world === 'async' && scenario.asks.length > 1 && clean.calls[n] === 'callAt') continue
-              const end = await once(scenario, fresh, n, how, world === 'async', restart, two)
-              if (end.problem)
-                found.push(
-                  `${n} ${end.calls[n]} ${how} [${end.calls.slice(Math.max(0, n - 3), n + 8)}]: ${end.problem.split('\n').slice(0, 30).join(' ').slice(0, 500)}`,
-                )
+        test(
+          `${scenario.cites ?? 'CALL-2'}: ${scenario.name}${restart === null ? '' : `, restarted at ${restart}`}`,
+          { timeout: 120_000 },
+          async () => {
+            const clean = await once(scenario, fresh, -1, 'before', world === 'async', restart, two)
+            expect(clean.problem).toBe(null)
+            const found: string[] = []
+            // Calls in idle times repeat themselves.
+            const most = Math.min(clean.calls.length, Number(process.env.MOST ?? 90))
+            for (const how of ['before', 'after'] as const) {
+              for (let n = 0; n < most; n++) {
+                // A store that takes its time reads the calls of a batch in one query: all of them or none.
+                if (world === 'async' && scenario.asks.length > 1 && clean.calls[n] === 'callAt') continue
+                const end = await once(scenario, fresh, n, how, world === 'async', restart, two)
+                if (end.problem)
+                  found.push(
+                    `${n} ${end.calls[n]} ${how} [${end.calls.slice(Math.max(0, n - 3), n + 8)}]: ${end.problem.split('\n').slice(0, 30).join(' ').slice(0, 500)}`,
+                  )
+              }
             }
-          }
-          expect(found).toEqual([])
-        })
+            expect(found).toEqual([])
+          },
+        )
       }
     }
   })

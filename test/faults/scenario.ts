@@ -2,6 +2,7 @@
 /* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
 
 import { type CallAsk, type PawlError, type Runtime, type Tool, tool } from 'pawl'
+import type { Store } from '../../src/store/store.ts'
 
 const input = { type: 'object' } as const
 
@@ -16,8 +17,14 @@ export interface World {
 }
 export interface Scenario {
   name: string
+  /** The promise that it is about; CALL-2 if not said. */
+  cites?: string
   tools: (w: World) => Tool[]
   asks: CallAsk[]
+  /** Instead of a batch: asked again until it gives its ends, so it must bear that. */
+  ask?: (w: World) => Promise<any[]>
+  /** What else must be true when all is over; what is wrong. */
+  laws?: (w: World, store: Store) => Promise<string[]>
   run?: object
   /** Asked every second until it is over. */
   poke?: (w: World, second: number) => Promise<void> | void

@@ -1,14 +1,12 @@
 // What is kept beside a held call: gathered, and written with the next thing the holder writes, so that it is fenced like all of that.
 
 import type { EventBodies, EventType } from '../../journal/event.ts'
-import { frame } from '../../kernel/id.ts'
 import type { Change, Guard, KeptName } from '../../store/store.ts'
 import type { Asked, BesideCall } from '../engine.ts'
+import { type Besides, joined, placeOf } from './besides.ts'
 import type { HeldCall } from './held.ts'
 import { newRecord } from './new-record.ts'
 import { arrival } from './submit.ts'
-
-const placeOf = ({ of, tenant, session, key }: KeptName): string => frame(of, tenant, session, key)
 
 export class Beside implements BesideCall {
   readonly #held: HeldCall
@@ -27,10 +25,7 @@ export class Beside implements BesideCall {
 
   keep(...rows: NonNullable<Change['keep']>): void {
     this.#held.check()
-    const { keep, ...rest } = this.#waiting
-    const places = new Set(rows.map(placeOf))
-    // The last word on a name is enough.
-    this.#held.beside = { ...rest, keep: [...keep.filter((row) => !places.has(placeOf(row))), ...rows] }
+    this.#held.beside = joined(this.#waiting, { keep: rows, events: [] })
     for (const row of rows) this.#known.set(placeOf(row), row.value)
   }
 
@@ -59,7 +54,7 @@ export class Beside implements BesideCall {
     if (this.#held.beside && this.#held.letGo === 'not yet') await this.#held.write(this.#held.held({ events: [] }))
   }
 
-  get #waiting(): NonNullable<HeldCall['beside']> {
+  get #waiting(): Besides {
     return this.#held.beside ?? { keep: [], events: [] }
   }
 }

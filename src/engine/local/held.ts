@@ -9,6 +9,7 @@ import { accountedFor } from '../../journal/times.ts'
 import { attachmentsIn, type AttachmentUse } from '../../journal/uses.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
 import { NoRoom, type Stop } from '../engine.ts'
+import { type Along, type Besides, callIn, joined, nothingAlong } from './besides.ts'
 import { cancelKey, cancelling, type Why } from './cancelling.ts'
 import type { Host } from './host.ts'
 
@@ -29,7 +30,9 @@ export class HeldCall {
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
   /** What is kept beside it, and facts about that: with what is written next. */
-  beside: (Required<Pick<Change, 'keep' | 'events'>> & Partial<Pick<Change, 'guards' | 'insertCall'>>) | null = null
+  beside: Besides | null = null
+  /** What the change that was made last took of these. */
+  #along: Along = nothingAlong
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
   mayHavePlaces: boolean
   stopped: Stop | null = null
@@ -120,12 +123,14 @@ export class HeldCall {
   /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
   held(change: Omit<Change, 'guards'>): Change {
     const said = change.steps ? attachmentsIn(...change.steps.flatMap(({ input, value }) => [input, value])) : none
-    return this.#along({ guards: this.#guards(), ...change, ...this.#waiting(said) })
+    return this.#withAlong({ guards: this.#guards(), ...change, ...this.#waiting(said) })
   }
 
   /** With what waits to be kept beside it. */
-  #along(change: Change): Change {
+  #withAlong(change: Change): Change {
     const { beside } = this
+    this.#along =
+      beside || change.attachments ? { beside, attachments: (change.attachments as AttachmentRecord[] | undefined) ?? null } : nothingAlong
     if (!beside) return change
     this.beside = null
     const { keep, events, guards = none, insertCall } = beside
@@ -143,7 +148,7 @@ export class HeldCall {
     const { progress } = this
     const change: Change = { guards: this.#guards(), updateCall: { uid: this.request.uid, progress, release }, events: [event] }
     const said = attachmentsIn(progress.args, progress.outcome)
-    return this.#along(this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change)
+    return this.#withAlong(this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change)
   }
 
   /** The attachments that these texts speak of. */
@@ -162,6 +167,12 @@ export class HeldCall {
     if (!this.mayHavePlaces) return nothing
     this.mayHavePlaces = false
     return { give: { holder: this.request.uid } }
+  }
+
+  /** Refused, and the call is ours: what went along waits for the next write. */
+  #waitsAgain({ beside, attachments }: Along): void {
+    if (beside) this.beside = this.beside ? joined(beside, this.beside) : beside
+    if (attachments) this.attachments = [...attachments, ...(this.attachments ?? none)]
   }
 
   #guards(): readonly Guard[] {
@@ -186,8 +197,10 @@ export class HeldCall {
     const keep = also?.keep ? { keep: [...(settled.keep ?? []), ...also.keep] } : {}
     const change = had || also ? { ...settled, ...this.giving(), ...keep } : settled
     this.letsGo('under way')
+    const along = this.#along
     this.host.store.write(change, (answer) => {
       if ('failed' in answer && answer.alone) {
+        this.beside = callIn(along)
         this.progress = before
         this.mayHavePlaces = had
         this.letsGo('not yet')
@@ -224,11 +237,15 @@ export class HeldCall {
   /** Durable when it resolves. Throws if it was refused, or if the execution ended while the disk was busy: then the body must not go on. */
   write(change: Change): Promise<void> {
     this.check()
+    const along = this.#along
     return new Promise((resolve, reject) => {
       this.host.store.write(change, (answer) => {
         // The store works and the call is ours: what was to be recorded is at fault, and whoever gave it.
         if ('failed' in answer && answer.alone) return reject(new PawlError('value_invalid', unwritable, { cause: answer.failed }))
-        if ('ok' in answer && !answer.ok && answer.refused.kind === 'room') return reject(new NoRoom(answer.refused.name))
+        if ('ok' in answer && !answer.ok && answer.refused.kind === 'room') {
+          this.#waitsAgain(along)
+          return reject(new NoRoom(answer.refused.name))
+        }
         this.judge(answer)
         if ('failed' in answer) reject(lostStore(answer.failed))
         else if (this.stopped && 'over' in this.stopped) reject(this.stopped.over)

@@ -1,0 +1,130 @@
+// What must be true of tasks when all is over, whatever failed or died meanwhile (TASK-2, TASK-3, TASK-4, TASK-7, TASK-9).
+
+import type { Runtime, Task } from 'pawl'
+import type { EventRecord } from '../../src/journal/event.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** What one task must have come to. */
+export interface Expected {
+  readonly id: string
+  /** One of these. */
+  readonly states: readonly string[]
+  /** All of these, if it succeeded; else a beginning of them. */
+  readonly messages?: readonly string[]
+  readonly events?: readonly string[]
+  readonly artifacts?: readonly string[]
+  /** What an execution of its body puts out. */
+  readonly lines?: readonly string[]
+  /** What the session is told of it. */
+  readonly notices?: readonly string[]
+  /** A call that was moved keeps no files. */
+  readonly moved?: true
+}
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+export async function brokenLaws(runtime: Runtime, store: Store, expected: readonly Expected[]): Promise<string[]> {
+  const wrong: string[] = []
+  const { tasks, notices, files } = runtime.session('s')
+  const all: EventRecord[] = []
+  for (let after = 0; ;) {
+    const page = await store.events({ after, limit: 1_000 })
+    all.push(...page)
+    if (page.length < 1_000) break
+    after = page.at(-1)?.position ?? after
+  }
+  const told = await notices.list()
+  for (const want of expected) {
+    const task = await tasks.get(want.id)
+    if (!task) {
+      wrong.push(`${want.id} is not there`)
+      continue
+    }
+    const say = (what: string): void => void wrong.push(`${want.id} (${task.state}): ${what}`)
+    const of = (type: string): EventRecord[] => all.filter((event) => event.call === task.call && event.type === type)
+    if (!want.states.includes(task.state)) say(`should be one of ${want.states.join()}: ${JSON.stringify(task.outcome)}`)
+    if (of('task.created').length !== 1) say(`was created ${of('task.created').length} times`)
+    if (of('call.settled').length !== 1) say(`ended ${of('call.settled').length} times`)
+    const agrees = (what: string, have: readonly string[], wanted: readonly string[] = []): void => {
+      const due = task.state === 'succeeded' ? wanted : wanted.slice(0, have.length)
+      if (!same(have, due)) say(`${what}: ${JSON.stringify(have)} instead of ${JSON.stringify(wanted)}`)
+    }
+    const said = (await tasks.messages(want.id)).filter(({ direction }) => direction === 'out')
+    agrees(
+      'messages',
+      said.map(({ text }) => text),
+      want.messages,
+    )
+    if (of('task.message').filter(({ body }) => direction(body) === 'out').length !== said.length) say('the feed tells of other messages')
+    const emitted = await store.keptOf({ of: 'task-event', tenant: 'default', session: 's', after: `${want.id}:`, limit: 99 })
+    const own = emitted.filter(({ key }) => key.startsWith(`${want.id}:`))
+    agrees(
+      'events',
+      own.map(({ value }) => (JSON.parse(value) as { type: string }).type),
+      want.events,
+    )
+    const numbers = of('task.event').map(({ body }) => (body as unknown as { number: number }).number)
+    if (
+      !same(
+        numbers,
+        own.map((_, n) => n + 1),
+      )
+    )
+      say(`events are told as ${numbers.join()}`)
+    agrees(
+      'artifacts',
+      task.artifacts.map(({ name }) => name),
+      want.artifacts,
+    )
+    agrees(
+      'notices',
+      told.filter((notice) => notice.task === want.id).map(({ about }) => about),
+      want.notices ?? ['end'],
+    )
+    if (task.state !== 'succeeded' && !told.some((notice) => notice.task === want.id && notice.about === 'end'))
+      if (want.notices === undefined || want.notices.includes('end')) say('nobody is told of its end')
+    if (task.inputRequest !== null) say('it still asks')
+    if (!want.moved) for (const problem of await brokenFiles(files, task, want.lines)) say(problem)
+    if ((await store.waitsOf(task.call)).some(({ resolution }) => resolution === null) && task.state === 'cancelled')
+      say('a wait of it is open')
+  }
+  const ids = (await tasks.list()).map(({ id }) => id)
+  if (!same(ids.toSorted(), expected.map(({ id }) => id).toSorted())) wrong.push(`there are ${ids.join()}`)
+  const inbox = await runtime.inbox()
+  if (inbox.length > 0) wrong.push(`in the inbox: ${inbox.map(({ kind }) => kind).join()}`)
+  for (const { says } of (await runtime.doctor()).findings) wrong.push(`the doctor says: ${says}`)
+  return wrong
+}
+
+const direction = (body: unknown): unknown => (body as { direction?: unknown } | undefined)?.direction
+
+/** The log is whole: a section for each execution that spoke, the last of a success with all its lines; and the result is what it is. */
+async function brokenFiles(files: ReturnType<Runtime['session']>['files'], task: Task, lines: readonly string[] = []): Promise<string[]> {
+  const wrong: string[] = []
+  const read = async (path: string | null): Promise<string | null> => {
+    try {
+      return (await files.read(path ?? '')).text ?? null
+    } catch (error) {
+      if ((error as { code: string }).code === 'file_not_found') return null
+      throw error
+    }
+  }
+  const result = await read(task.resultPath)
+  const { outcome } = task
+  if (result === null) wrong.push('no result')
+  else if (outcome?.status === 'success' && !same(JSON.parse(result), outcome.value)) wrong.push(`the result is ${result}`)
+  else if (outcome?.status === 'cancelled' && !same(JSON.parse(result), { status: 'cancelled', message: outcome.cancellation.message }))
+    wrong.push(`the result is ${result}`)
+  const log = (await read(task.logPath)) ?? ''
+  const sections = log.split(/^\[system\] attempt \d+\n/m).map((section) =>
+    section
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('[system]'))
+      .map((line) => line.replace(/^\[\w+\] /, '')),
+  )
+  for (const [n, section] of sections.entries()) {
+    const whole = task.state === 'succeeded' && n === sections.length - 1
+    if (!same(section, whole ? lines : lines.slice(0, section.length))) wrong.push(`the log: ${JSON.stringify(log)}`)
+  }
+  return wrong
+}
