@@ -2,7 +2,6 @@
 // nothing more. What can be done with it is in verbs.ts, made when a body first asks for any of it: most bodies never do.
 
 import type { Invocation } from '../engine/engine.ts'
-import { PawlError } from '../kernel/errors.ts'
 import type { SessionFiles } from '../kernel/files.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
@@ -11,6 +10,7 @@ import type { Tool } from '../tool/tool.ts'
 import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
 import type { Connections } from './connections.ts'
+import { filesInBody } from './files-in-body.ts'
 import { type Live, liveOf } from './live.ts'
 import type { Around } from './around.ts'
 import { type Verbs, verbsOf } from './verbs.ts'
@@ -57,12 +57,8 @@ export class Context implements Around {
     return this.#connections
   }
 
-  /** What is written when the attempt is over, or by a worker that lost the call, is not written. */
   get files(): SessionFiles {
-    this.#files ??= this.host.files(this.invocation.request.position, () => {
-      if (this.over) throw new PawlError('attempt_over')
-      return this.invocation.beside.fence()
-    })
+    this.#files ??= filesInBody(this)
     return this.#files
   }
 

@@ -5,7 +5,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { Invocation } from '../engine/engine.ts'
 import { isSealedUid, sealedUid } from '../journal/sealed.ts'
 import { milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { isLoss, PawlError } from '../kernel/errors.ts'
 import { isName, longestName } from '../kernel/id.ts'
 import { abortsTurn } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
@@ -240,7 +240,12 @@ export function verbsOf(context: Around): Verbs {
         entry()
         const named = key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
         const { tenant } = request.position
-        await host.trigger({ tenant, ...(session === undefined ? {} : { session }) }, event, payload, named)
+        try {
+          await host.trigger({ tenant, ...(session === undefined ? {} : { session }) }, event, payload, named)
+        } catch (error) {
+          if (isLoss(error)) invocation.end(error) // it is taken up again, and tells again
+          throw error
+        }
       },
     },
     get log() {
