@@ -66,6 +66,8 @@ export class RunOfTask {
     this.title = title
     this.#run = run
     this.#log = log
+    // Nothing more is told by an execution that no longer counts.
+    invocation.onStop((why) => void ('over' in why && this.#quiet()))
   }
 
   get run(): TaskRun {
@@ -117,8 +119,7 @@ export class RunOfTask {
 
   /** With what is written next. */
   gather(): void {
-    this.#callOff?.()
-    this.#callOff = null
+    this.#quiet()
     const { beside, request, stopped } = this.#invocation
     if (stopped && 'over' in stopped) return
     const log = this.#log.gather()
@@ -149,8 +150,14 @@ export class RunOfTask {
     if (this.#run.hasChildren) this.#invocation.beside.put(this.#host.endOfTask(this.#invocation))
   }
 
+  #quiet(): void {
+    this.#callOff?.()
+    this.#callOff = null
+  }
+
   #soon(): void {
-    if (this.#callOff) return
+    const { stopped } = this.#invocation
+    if (this.#callOff || (stopped && 'over' in stopped)) return
     this.#callOff = this.#host.clock.timer(everyMs, () => {
       this.#callOff = null
       // Should it be refused, this execution is over, and the attempt hears of it.

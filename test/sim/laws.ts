@@ -48,6 +48,8 @@ export class Laws {
   readonly locks = new Map<string, string>()
   readonly parents = new Map<string, string>()
   readonly #underWay = new Set<Start>()
+  /** By id: where each task is, and what it tells, in order. */
+  readonly tasks = new Map<string, { session: string; tells: readonly string[] }>()
 
   wrong(what: string): void {
     this.broken.push(`${this.#world.now} ms: ${what}`)
@@ -224,6 +226,7 @@ export class Laws {
       if (decided === 'deny' && !recorded.includes('denied_by_person') && !isCancelled)
         this.wrong(`POL-2 ${call} was denied and ended as ${recorded}`)
     }
+    await this.#tasksIn(store)
     const left = await store.keptOf({ of: 'inbox', after: '', limit: 10 })
     for (const { key } of left) this.wrong(`POL-6 ${key} is still in the inbox`)
     for (const { wait, value, at } of this.heard) {
@@ -236,7 +239,8 @@ export class Laws {
     for (const { type, call, body } of events) {
       if (type === 'step.failed' || type === 'call.started' || type === 'call.late' || type === 'call.parked' || type === 'call.queued')
         continue
-      const fact = `${this.#named(call)} ${type}${'step' in body ? ` ${body.step}` : ''}${'wait' in body ? ` ${body.wait}` : ''}`
+      if (type === 'task.updated' || type === 'task.output' || type === 'task.signal') continue
+      const fact = `${this.#named(call)} ${type}${'step' in body ? ` ${body.step}` : ''}${'wait' in body ? ` ${body.wait}` : ''}${'message' in body ? ` ${body.message}` : ''}`
       seen.set(fact, (seen.get(fact) ?? 0) + 1)
     }
     // Two workers may be asked to cancel one call at the same moment.
@@ -248,6 +252,24 @@ export class Laws {
     }
     for (const [key, { state }] of this.#steps)
       if (state === 'done' && key.includes(' step:') && !seen.has(key.replace(' ', ' step.done '))) this.wrong(`FEED ${key} was never told`)
+  }
+
+  /** TASK-3, TASK-4: what tasks told is there once and in order, as far as they came; and what came of them is with their end. */
+  async #tasksIn(store: Store): Promise<void> {
+    for (const [id, { session, tells }] of this.tasks) {
+      const name = { tenant: 'default', session }
+      const told: string[] = []
+      for (const { key, value } of await store.keptOf({ of: 'task-message', ...name, after: `${id}:`, limit: 100 }))
+        if (key.startsWith(`${id}:`)) told.push((JSON.parse(value) as { text: string }).text)
+      if (told.some((text, order) => text !== tells[order]))
+        this.wrong(`TASK-3 ${id} told ${told.join(', ')}, and had to tell ${tells.join(', ')}`)
+      const outcome = this.#told.get(id) ?? ''
+      if (outcome.startsWith('success') && told.length < tells.length) this.wrong(`TASK-3 ${id} succeeded and told only ${told.join(', ')}`)
+      const result = await store.kept({ of: 'file', ...name, key: `/.background/${id}//result.json` })
+      if (this.#told.has(id) && !result) this.wrong(`TASK-4 ${id} ended and left no result`)
+      const row = await store.kept({ of: 'task', ...name, key: id })
+      if (row && (JSON.parse(row.value) as { uid: string }).uid !== this.#uids.get(id)) this.wrong(`TASK-8 ${id} is another call's task`)
+    }
   }
 
   #named(uid: string): string {

@@ -12,6 +12,9 @@ export type Op =
   | { readonly op: 'wait'; readonly name: string; readonly deadline: number }
   | { readonly op: 'flaky'; readonly name: string; readonly times: number; readonly after: number }
   | { readonly op: 'nest'; readonly calls: readonly Ask[] }
+  /** Only tasks have these. */
+  | { readonly op: 'tell'; readonly name: string }
+  | { readonly op: 'signal'; readonly name: string; readonly deadline: number }
 
 export interface Ask {
   readonly id: string
@@ -26,11 +29,14 @@ export interface Batch {
   readonly batch: string
   readonly at: number
   readonly calls: readonly Ask[]
+  /** Nobody waits for them where they are asked for. */
+  readonly tasks: boolean
 }
 
 const rerunning = ['flow', 'flow', 'flow', 'keyed', 'alone', 'plain', 'gated'] as const
 
-export function randomBatches(world: World): Batch[] {
+/** With `tasks` some of them are; without, all chance is used as it was before there were any. */
+export function randomBatches(world: World, tasks: boolean): Batch[] {
   let count = 0
   const ask = (depth: number): Ask => {
     const stops = world.likely(0.2)
@@ -43,6 +49,8 @@ export function randomBatches(world: World): Batch[] {
   }
   const randomOp = (index: number, depth: number): Op => {
     const name = `s${index}`
+    if (tasks && world.likely(0.2)) return { op: 'tell', name }
+    if (tasks && world.likely(0.15)) return { op: 'signal', name: 'go', deadline: 500 + world.chance(4_000) }
     const roll = world.chance(100)
     if (roll < 40) return { op: 'step', name, ms: world.chance(60) }
     if (roll < 48) return { op: 'once', name, ms: world.chance(60) }
@@ -57,6 +65,7 @@ export function randomBatches(world: World): Batch[] {
     batch: `b${index}`,
     at: world.chance(1_500),
     calls: Array.from({ length: 1 + world.chance(3) }, () => ask(0)),
+    tasks: tasks && world.likely(0.7),
   }))
 }
 
@@ -72,6 +81,8 @@ export interface Outside {
   /** Effects of `asks` that ended. */
   readonly done: Set<string>
   handOut(wait: string, key: string, deadline: number): void
+  /** Somebody may signal the task, sooner or later. */
+  signals(task: string, name: string, deadline: number): void
   /** Waits for an effect to begin, anywhere. */
   atNextStart: ((worker: Worker) => void) | null
 }
@@ -130,6 +141,18 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
         outside.failed.set(key, failed + 1)
         throw retry({ after: op.after })
       }
+      case 'tell': {
+        if (ctx.task) await ctx.task.message(`${ctx.callId}/${op.name}`, { order })
+        return null
+      }
+      case 'signal': {
+        if (!ctx.task) return null
+        outside.signals(ctx.task.id, op.name, op.deadline)
+        return ctx.task.signal<string>(op.name, { deadline: op.deadline }).catch((error: unknown) => {
+          if (!(error instanceof WaitError)) throw error
+          return error.code
+        })
+      }
       case 'nest': {
         const calls = op.calls.map(({ id, name, input }) => ({ id, name, input }))
         for (const { id } of calls) laws.parents.set(id, ctx.callId)
@@ -142,6 +165,7 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
     if (!worker.alive) return new Promise(() => {})
     const { ops, parks } = input as Ask['input']
     laws.begun(ctx.callId, ctx.attempt, false)
+    ctx.output(`attempt ${ctx.attempt}\n`)
     const values: unknown[] = [ctx.uuid()]
     for (const [order, op] of ops.entries()) values.push((await carryOut(op, order, ctx)) ?? null)
     if (!parks) return values
@@ -170,7 +194,7 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
     outside.done.add(ctx.callId)
     return 'done'
   }
-  const made = { description: 'For the simulation', input: anything, retry: { attempts: 12 } }
+  const made = { description: 'For the simulation', input: anything, retry: { attempts: 12 }, background: { grace: 50 } }
   const rerun = { ...made, onCrash: 'rerun' as const, execute: program }
   return [
     tool({ ...rerun, name: 'flow', concurrency: 'parallel' }),

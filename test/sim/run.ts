@@ -1,8 +1,8 @@
 // One history: a random program, workers that carry it out, faults for a while, then peace, in which everything must end.
 
-import { type CallOutcome, PawlError } from 'pawl'
+import { type Outcome, PawlError } from 'pawl'
 import { Laws } from './laws.ts'
-import { type Ask, idsOf, type Outside, randomBatches, toolsOf } from './program.ts'
+import { type Ask, idsOf, type Op, type Outside, randomBatches, toolsOf } from './program.ts'
 import { leaseMs, Worker } from './worker.ts'
 import { instant, World } from './world.ts'
 
@@ -10,6 +10,9 @@ const nothing = (): void => {}
 const troubleMs = 8_000
 /** What a history may take after the trouble: the last deadline of a wait or a delay of a retry, and the leases of the dead. */
 const peaceMs = 60_000
+
+/** Seeds from here on have tasks. */
+export const withTasks = 1_000_000
 
 /** Far more than any history needs: one that takes them goes round in circles. */
 const mostSteps = 20_000
@@ -26,7 +29,7 @@ export interface History {
 export async function simulate(seed: number, plant?: string): Promise<History> {
   const world = new World(seed)
   const laws = new Laws(world)
-  const batches = randomBatches(world)
+  const batches = randomBatches(world, seed >= withTasks)
   const workers: Worker[] = []
   let faults = 0
   let asking = batches.length
@@ -56,6 +59,15 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     failed: new Map(),
     done: new Set(),
     atNextStart: null,
+    signals(task, name, deadline) {
+      const sends = world.oneOf([0, 1, 1, 2])
+      for (let index = 0; index < sends; index++)
+        world.after(world.oneOf([0, world.chance(deadline), deadline - 5 + world.chance(10)]), async () => {
+          const worker = await anyone()
+          const session = laws.tasks.get(task)?.session ?? ''
+          await worker.runtime.session(session).tasks.signal(task, name, `signal ${index}`).catch(nothing)
+        })
+    },
     handOut(wait, key, deadline) {
       if (handedOut.has(wait)) return
       handedOut.add(wait)
@@ -67,6 +79,34 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
         world.after(ms, () => void resolve(wait, key, `${wait} ${index}`))
       }
     },
+  }
+
+  /** Asks for one task until it is told how it ended. */
+  const starter = async (session: string, { id, name, input, deadline }: Ask): Promise<void> => {
+    for (;;) {
+      const worker = await anyone()
+      world.note(worker.name, `is asked to start ${id}`)
+      const { tasks } = worker.runtime.session(session)
+      const spec = { tool: name, input, id, ...(deadline === undefined ? {} : { deadline: deadline + Date.UTC(2026, 0, 1) }) }
+      const ended = await Promise.race([
+        tasks
+          .start(spec)
+          .then(
+            () => tasks.wait(id),
+            (error: Error) => error,
+          )
+          .catch((error: Error) => error),
+        worker.gone.then(() => new Error('It is gone')),
+      ])
+      if (!(ended instanceof Error)) {
+        const outcome = shown(ended.outcome as Outcome)
+        laws.told(id, outcome)
+        world.note('client', `hears that task ${id} ended: ${outcome}`)
+        return
+      }
+      world.note('client', `hears of task ${id}: ${ended.message}`)
+      await world.sleep(20 + world.chance(200))
+    }
   }
 
   /** People: they look at the inbox through whoever is there, and say something about most of it, sometimes twice. */
@@ -97,9 +137,15 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   }
 
   /** Asks until it is told: whoever was asked may die, and then another is asked for the same. */
-  const client = async ({ session, batch, calls }: (typeof batches)[number]): Promise<void> => {
+  const client = async ({ session, batch, calls, tasks }: (typeof batches)[number]): Promise<void> => {
     const told = new Set<string>()
     for (const { id, deadline } of calls) if (deadline !== undefined) laws.deadlines.set(id, deadline)
+    if (tasks) {
+      for (const { id, input } of calls) laws.tasks.set(id, { session, tells: tellsOf(id, input.ops) })
+      await Promise.all(calls.map((call) => starter(session, call)))
+      asking--
+      return
+    }
     const asks = calls.map(({ id, name, input, deadline }: Ask) => ({
       id,
       name,
@@ -187,7 +233,10 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   return { trace: world.trace, broken: laws.broken, faults, steps, calls: idsOf(batches).length }
 }
 
-function shown(outcome: CallOutcome): string {
+/** What a task tells, in the order of its body. */
+const tellsOf = (id: string, ops: readonly Op[]): string[] => ops.flatMap((op) => (op.op === 'tell' ? [`${id}/${op.name}`] : []))
+
+function shown(outcome: Outcome): string {
   if (outcome.status === 'success') return `success ${JSON.stringify(outcome.value)}`
   if (outcome.status === 'failure') return `failure ${outcome.failure.code}`
   return outcome.status

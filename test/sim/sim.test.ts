@@ -4,7 +4,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { plants } from '../chaos/planted.ts'
-import { type History, simulate } from './run.ts'
+import { type History, simulate, withTasks } from './run.ts'
 import { kept } from './seeds.ts'
 
 const only = process.env.PAWL_SEED === undefined ? null : Number(process.env.PAWL_SEED)
@@ -29,6 +29,17 @@ const all = (): void => {
     { timeout: 3 * minute },
     async (part) => {
       const { wrong, faults, calls } = await wrongIn(range(1 + part * 250, 250))
+      expect(wrong).toEqual([])
+      expect(faults).toBeGreaterThan(500)
+      expect(calls).toBeGreaterThan(500)
+    },
+  )
+
+  test.for(range(0, 4))(
+    'TASK-2 TASK-3 TASK-4 TASK-6 TASK-8: 250 histories with tasks from %i × 250',
+    { timeout: 3 * minute },
+    async (part) => {
+      const { wrong, faults, calls } = await wrongIn(range(withTasks + part * 250, 250))
       expect(wrong).toEqual([])
       expect(faults).toBeGreaterThan(500)
       expect(calls).toBeGreaterThan(500)
