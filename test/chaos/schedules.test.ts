@@ -17,7 +17,9 @@ import { fastClock, keys, openScheduleStore, type ScheduleOrders, tickTool } fro
 const long = process.env.PAWL_LONG !== undefined
 const base = Number(process.env.PAWL_SEED ?? 1)
 const workerFile = join(import.meta.dirname, 'schedule-worker.ts')
-const sessions = Array.from({ length: 10 }, (_, n) => `s${n}`)
+const sessions = Array.from({ length: 20 }, (_, n) => `s${n}`)
+/** What was compiled once need not be again. */
+const compiled = join(tmpdir(), 'pawl-chaos-compiled')
 const cron = '* * * * *'
 const timing = { kind: 'cron', cron, timezone: 'UTC' } as const
 const minute = 60_000
@@ -30,10 +32,10 @@ interface Round extends Pick<ScheduleOrders, 'postgres' | 'plant'> {
 }
 
 /** What is wrong in the end. */
-async function chaos({ kills: mostKills, slots: leastSlots, ...how }: Round): Promise<string[]> {
+async function chaos({ kills: mostKills, slots: leastSlots, ...how }: Round, seed = base): Promise<string[]> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-chaos-schedules-'))
-  const random = seeded(base)
-  const at = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger'), from: Date.now(), factor: how.postgres ? 120 : 600 }
+  const random = seeded(seed)
+  const at = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger'), from: Date.now(), factor: 120 }
   const orders: ScheduleOrders = { ...at, ...how }
   const clock = fastClock(orders.from, orders.factor)
   const store = await openScheduleStore(orders, clock)
@@ -49,7 +51,11 @@ async function chaos({ kills: mostKills, slots: leastSlots, ...how }: Round): Pr
       random() < 0.5 ? { write: 1 + Math.floor(random() * 15), when: random() < 0.5 ? ('before' as const) : ('after' as const) } : undefined
     const child = fork(workerFile, {
       execArgv: ['--conditions=@pawl/source'],
-      env: { ...process.env, PAWL_SCHEDULE_ORDERS: JSON.stringify({ ...orders, ...(killAt && !stopping ? { killAt } : {}) }) },
+      env: {
+        NODE_COMPILE_CACHE: compiled,
+        ...process.env,
+        PAWL_SCHEDULE_ORDERS: JSON.stringify({ ...orders, ...(killAt && !stopping ? { killAt } : {}) }),
+      },
     })
     alive.add(child)
     child.once('message', () => ready.add(child))
@@ -74,7 +80,7 @@ async function chaos({ kills: mostKills, slots: leastSlots, ...how }: Round): Pr
       return all.reduce((sum, schedule) => sum + (schedule?.runs ?? 0), 0)
     }
     while (kills < mostKills || (await fired()) < leastSlots) {
-      await sleep(50 + random() * 300)
+      await sleep(100 + random() * 500)
       const [victim] = [...ready].toSorted(() => random() - 0.5)
       if (kills < mostKills) victim?.kill('SIGKILL')
     }
@@ -103,6 +109,8 @@ async function chaos({ kills: mostKills, slots: leastSlots, ...how }: Round): Pr
       }
       const slots = found.toSorted((a, b) => a - b)
       const expected = slotsBetween(timing, begun.get(session) ?? 0, slots.at(-1) ?? 0, 100_000)
+      const past = (await schedules.history('x')).filter(({ outcome }) => outcome !== 'started')
+      if (past.length > 0) wrong.push(`${session}: too slow for the test, ${past.length} slots are said to be missed`)
       if (JSON.stringify(slots) !== JSON.stringify(expected)) wrong.push(`${session}: ${slots.length} slots instead of ${expected.length}`)
       if ((await schedules.get('x'))?.runs !== slots.length) wrong.push(`${session}: fired ${(await schedules.get('x'))?.runs} times`)
       total += slots.length
@@ -137,5 +145,7 @@ test('CRON-2: three schedulers on PostgreSQL and kills: no slot is doubled, none
 })
 
 test('a planted defect is seen: what is fired is written in two changes', { timeout: minute }, async () => {
-  expect(await chaos({ kills: 8, slots: 100, plant: true })).not.toEqual([])
+  let seen: string[] = []
+  for (let seed = base; seed < base + 6 && seen.length === 0; seed++) seen = await chaos({ kills: 8, slots: 100, plant: true }, seed)
+  expect(seen).not.toEqual([])
 })

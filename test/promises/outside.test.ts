@@ -117,8 +117,8 @@ describe('two runtimes on one SQLite file', () => {
 
 test('DUR-3: work that appears outside is taken up on the hint alone, even if nobody says that it wakes', async () => {
   const store = memoryStore({ clock })
-  let hint: (hint: Hint) => void = () => {}
-  const silent: Store = { ...store, onHint: (listener) => ((hint = listener), () => {}) }
+  const listeners: ((hint: Hint) => void)[] = []
+  const silent: Store = { ...store, onHint: (listener) => (listeners.push(listener), () => {}) }
   const first = mortal(store)
   void (await createRuntime({ store: first.store, tools: [work(hang)], clock, logger })).session('s').run([call])
   await clock.advance(100)
@@ -130,7 +130,7 @@ test('DUR-3: work that appears outside is taken up on the hint alone, even if no
   const run = seen(runtime.session('s').run([call]))
   await clock.advance(0)
   expect(run.value).toBeUndefined()
-  hint({ wakes: false, outside: true })
+  for (const hear of listeners) hear({ wakes: false, outside: true })
   await clock.advance(0)
   expect(run.value).toMatchObject([{ value: 'done', attempts: 2 }])
 })

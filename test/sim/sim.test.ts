@@ -56,7 +56,7 @@ const all = (): void => {
 
   test.for(Object.keys(plants))('it sees a planted defect: %s', { timeout: 3 * minute }, async (plant) => {
     let seen: History['broken'] = []
-    for (let seed = 1; seed <= 2_000 && seen.length === 0; seed++) seen = (await simulate(seed, plant)).broken
+    for (let seed = 1; seed <= 6_000 && seen.length === 0; seed++) seen = (await simulate(seed, plant)).broken
     expect(seen).not.toEqual([])
   })
 }
