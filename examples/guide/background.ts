@@ -38,7 +38,7 @@ const exportReport = tool({
       ctx.output(`page ${page} of ${month}\n`)
       if (page === 2) {
         const question = await ctx.ask({ text: 'Include cancelled orders?', choices: ['yes', 'no'], deadline: '1d' })
-        csv += `cancelled orders: ${String((await question.value).answer)}\n` // meanwhile it holds no place
+        csv += `cancelled orders: ${(await question.value).answer as string}\n` // meanwhile it holds no place
       }
     }
     await ctx.files.write('/report.csv', csv)

@@ -52,6 +52,11 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     if (laws.accepted.has(wait)) laws.wrong(`WAIT-2 ${wait} was accepted twice`)
     laws.accepted.set(wait, value)
   }
+  const signal = async (task: string, name: string, value: string): Promise<void> => {
+    const worker = await anyone()
+    const session = laws.tasks.get(task)?.session ?? ''
+    await worker.runtime.session(session).tasks.signal(task, name, value).catch(nothing)
+  }
   const handedOut = new Set<string>()
   const outside: Outside = {
     world,
@@ -62,11 +67,10 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     signals(task, name, deadline) {
       const sends = world.oneOf([0, 1, 1, 2])
       for (let index = 0; index < sends; index++)
-        world.after(world.oneOf([0, world.chance(deadline), deadline - 5 + world.chance(10)]), async () => {
-          const worker = await anyone()
-          const session = laws.tasks.get(task)?.session ?? ''
-          await worker.runtime.session(session).tasks.signal(task, name, `signal ${index}`).catch(nothing)
-        })
+        world.after(
+          world.oneOf([0, world.chance(deadline), deadline - 5 + world.chance(10)]),
+          () => void signal(task, name, `signal ${index}`),
+        )
     },
     handOut(wait, key, deadline) {
       if (handedOut.has(wait)) return
