@@ -1,43 +1,22 @@
 // TIME-3: a cancel arrives, is on record, and holds: over a crash, over a park, and for what was called.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRuntime, retry, type Runtime, type Tool, tool } from 'pawl'
-import { type ManualClock, manualClock } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createRuntime, retry, type Runtime, tool } from 'pawl'
+import { type ManualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Store } from '../../src/store/store.ts'
-import { type Mortal, mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { type Mortal, type StoreKind } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 
 const empty = z.object({})
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const hang = (): Promise<never> => new Promise(() => {})
 
 describe.each(['memory', 'sqlite'] as const)('cancelling on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-cancel-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-
-  const start = async (tools: readonly Tool[], on: Store = store, more: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger, ...more })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
+  const { start } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
   const eventsOf = async (runtime: Runtime, until: (type: string) => boolean): Promise<{ type: string; body: unknown }[]> => {
     const seen: { type: string; body: unknown }[] = []
     for await (const event of runtime.events()) {

@@ -1,50 +1,22 @@
 // POL-5, POL-7, SESS-7, DUR-3, TIME-2: questions, connections, tools of the caller, findings, and clocks that stand still meanwhile.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { connectionRequired, createRuntime, type InboxItem, notice, type Runtime, type Tool, tool } from '../../src/index.ts'
+import { connectionRequired, type InboxItem, notice, type Runtime, type Tool, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
-import { quiet } from '../adversary/kit.ts'
-import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { type ManualClock } from '../../src/testing/clock.ts'
+import { type Mortal, type StoreKind } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 
 const empty = z.object({})
 const bea = { by: 'user:bea' }
 const hang = (): Promise<never> => new Promise(() => {})
 
 describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-people-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
-  /** A second worker opens, and time passes until the lease of the dead one has run out. */
-  const takeOver = async (tools: readonly Tool[]): Promise<Runtime> => {
-    const runtime = await start(tools)
-    await clock.advance('31s')
-    return runtime
-  }
+  const { start, takeOver } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
   const item = async (runtime: Runtime): Promise<InboxItem> => vi.waitUntil(async () => (await runtime.inbox())[0], { interval: 1 })
   const one = async (runtime: Runtime, name: string, id = 'c1') => {
     const [outcome] = await runtime.session('s', { principal: 'user:ada' }).run([{ id, name }])

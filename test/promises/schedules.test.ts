@@ -1,15 +1,14 @@
 // CRON-2 and CRON-3: schedules of a session, on one worker and on several.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, type Runtime, type ScheduleSlot, type Tool, tool } from '../../src/index.ts'
+import { createRuntime, type Runtime, type ScheduleSlot, tool } from '../../src/index.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 import { failing } from '../writes.ts'
 import { PawlError } from '../../src/kernel/errors.ts'
 
@@ -20,27 +19,12 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
   let dir: string
   let clock: ManualClock
   let store: Store
-  const open: Runtime[] = []
   /** Slots whose body has run. */
   let ran: number[]
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-schedules-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
+  const { open, start } = mortalWorld(kind, (fresh) => {
+    ;({ dir, clock, store } = fresh)
     ran = []
   })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
   const report = tool({
     name: 'report',
     description: 'Reports',
@@ -269,10 +253,11 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
   })
 
   test('CRON-2: daily at 02:30 in Berlin, over both changes of the clock', async () => {
+    // Near the change of the clock on the wall, in a world of its own.
     clock = manualClock(Date.parse('2026-03-27T12:00:00Z'))
-    await store.close()
-    store = storeOf(kind, join(dir, 'berlin.db'), clock)
-    const runtime = await start([report])
+    const berlin = storeOf(kind, join(dir, 'berlin.db'), clock)
+    const runtime = await start([report], berlin, { clock })
+    open.push(runtime)
     const { schedules } = runtime.session('s')
     await schedules.create({ message: 'x', cron: '30 2 * * *', timezone: 'Europe/Berlin', id: 'x' })
     await clock.advance('3d')

@@ -2,19 +2,17 @@
 // it is left: no place, no question to people, no process, no call that nobody drives.
 
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { runProcess } from '../../src/box/process.ts'
 import { createRuntime, retry, type Runtime, type Task, type Tool, type ToolContext, tool } from '../../src/index.ts'
 import { systemClock } from '../../src/kernel/time.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import { alive, clean, until as seen } from '../box/trees.ts'
-import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { type Mortal, type StoreKind } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 
 const empty = z.object({})
 const hang = (): Promise<never> => new Promise(() => {})
@@ -25,28 +23,10 @@ const withinMs = 250
 const graceMs = 5_000
 
 describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-task-cancel-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
+  const { start } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
   const stands = (runtime: Runtime, id: string, what: (task: Task) => unknown): Promise<Task> =>
     vi.waitUntil(
       async () => {

@@ -1,42 +1,21 @@
 // TASK-10: what becomes of tasks when their session, or the task that started them, ends.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, type Runtime, type Tool, tool } from '../../src/index.ts'
+import { type Runtime, type Tool, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
-import { quiet } from '../adversary/kit.ts'
-import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { type ManualClock } from '../../src/testing/clock.ts'
+import { type Mortal, type StoreKind } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 
 const empty = z.object({})
 const hang = (): Promise<never> => new Promise(() => {})
 
 describe.each(['memory', 'sqlite'] as const)('the end of tasks on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-task-end-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
+  const { start } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
   const states = async (runtime: Runtime): Promise<Record<string, string>> =>
     Object.fromEntries((await runtime.session('s').tasks.list()).map(({ id, state }) => [id, state]))
   const become = async (runtime: Runtime, expected: Record<string, string>): Promise<void> =>

@@ -1,48 +1,22 @@
 // TASK-1 to TASK-9: work that outlives whoever began it.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { createRuntime, fail, type Runtime, type Task, type Tool, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
-import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { type Mortal, type StoreKind } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 
 const empty = z.object({})
 const hang = (): Promise<never> => new Promise(() => {})
 
 describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) => {
-  let dir: string
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-tasks-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
-  const takeOver = async (tools: readonly Tool[]): Promise<Runtime> => {
-    const runtime = await start(tools)
-    await clock.advance('31s')
-    return runtime
-  }
+  const { start, takeOver } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
   const until = async (runtime: Runtime, id: string, what: (task: Task) => boolean): Promise<Task> => {
     const found = await vi.waitUntil(
       async () => {

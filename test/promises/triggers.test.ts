@@ -1,41 +1,25 @@
 // CRON-4: tasks and messages that begin with an event.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, PawlError, type Runtime, type Tool, tool } from '../../src/index.ts'
+import { createRuntime, PawlError, tool } from '../../src/index.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import { mortal, type StoreKind, storeOf } from '../mortal.ts'
+import { mortalWorld } from '../mortal-world.ts'
 import { failing } from '../writes.ts'
 
 describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind) => {
   let dir: string
   let clock: ManualClock
   let store: Store
-  const open: Runtime[] = []
   let ran: unknown[]
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-triggers-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
+  const { open, start } = mortalWorld(kind, (fresh) => {
+    ;({ dir, clock, store } = fresh)
     ran = []
   })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
   const handle = tool({
     name: 'handle',
     description: 'Handles an order',
