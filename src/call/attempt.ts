@@ -206,7 +206,9 @@ class Attempt implements Pace {
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
     if (this.#context === null) {
-      body.catch(() => {}) // it will not begin, and says so
+      // It will not begin, and says so; whether its start is on record, or was refused, is known then.
+      const known = body.catch(() => {})
+      if (!isOver(why)) await known
       return this.#notWanted(why)
     }
     try {

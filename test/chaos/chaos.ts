@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { type Server, startServer } from '../postgres/server.ts'
-import { always, full, runPart } from './plan.ts'
+import { always, alwaysTasks, full, fullTasks, runPart, runTaskPart } from './plan.ts'
 
 const { values } = parseArgs({
   options: { full: { type: 'boolean', default: false }, seed: { type: 'string', default: '1' }, only: { type: 'string', default: '' } },
@@ -12,13 +12,18 @@ const seed = Number(values.seed)
 if (!Number.isInteger(seed)) throw new Error(`--seed takes a whole number, not '${values.seed}'.`)
 const named = (values.full ? full : always).map((part) => ({ ...part, name: `${part.on}, ${part.fault}` }))
 const parts = named.filter(({ name }) => name.includes(values.only))
-if (parts.length === 0)
-  throw new Error(`No part is called '${values.only}'. There are:\n${named.map(({ name }) => `  ${name}`).join('\n')}`)
+const namedTasks = (values.full ? fullTasks : alwaysTasks).map((part) => ({
+  ...part,
+  name: `${part.on}, tasks on ${part.workers} workers`,
+}))
+const taskParts = namedTasks.filter(({ name }) => name.includes(values.only))
+if (parts.length + taskParts.length === 0)
+  throw new Error(`No part is called '${values.only}'. There are:\n${[...named, ...namedTasks].map(({ name }) => `  ${name}`).join('\n')}`)
 
 let server: Server | null = null
 let broken = 0
 try {
-  if (parts.some(({ on }) => on === 'postgres')) server = await startServer()
+  if ([...parts, ...taskParts].some(({ on }) => on === 'postgres')) server = await startServer()
   for (const part of parts) {
     const begun = performance.now()
     const took = (): string => `${((performance.now() - begun) / 1000).toFixed(0)} s`
@@ -32,6 +37,14 @@ try {
     console.log(
       `${process.stdout.isTTY ? '\r' : ''}${part.name}: ${total.kills}, ${total.hits} of them found work, ${total.wrong.length} violations, ${took()}`,
     )
+  }
+  for (const part of taskParts) {
+    const begun = performance.now()
+    const { kills, hits, tasks, wrong } = await runTaskPart(part, seed, server)
+    for (const violation of wrong) console.log(`  ${violation}`)
+    broken += wrong.length
+    const took = ((performance.now() - begun) / 1000).toFixed(0)
+    console.log(`${part.name}: ${tasks} tasks, ${kills} kills and stops, ${hits} attempts again, ${wrong.length} violations, ${took} s`)
   }
 } finally {
   await server?.stop()

@@ -2,6 +2,7 @@
 
 import type { Server } from '../postgres/server.ts'
 import { type Fault, type Report, runRound } from './driver.ts'
+import { runTaskRound } from './task-round.ts'
 
 export interface Part {
   readonly on: 'sqlite' | 'postgres'
@@ -33,10 +34,40 @@ export const full: readonly Part[] = [
   { on: 'postgres', fault: 'connections are cut', rounds: 100, kills: 5 },
 ]
 
+/** Of tasks: how many rounds, and for how long there is chaos in each. */
+export interface TaskPart {
+  readonly on: 'sqlite' | 'postgres'
+  readonly workers: 2 | 3
+  readonly rounds: number
+  readonly ms: number
+}
+
+export const alwaysTasks: readonly TaskPart[] = [
+  { on: 'sqlite', workers: 2, rounds: 1, ms: 1_500 },
+  { on: 'sqlite', workers: 3, rounds: 1, ms: 1_500 },
+  { on: 'postgres', workers: 2, rounds: 1, ms: 1_500 },
+  { on: 'postgres', workers: 3, rounds: 1, ms: 1_500 },
+]
+
+export const fullTasks: readonly TaskPart[] = alwaysTasks.map((part) => ({ ...part, rounds: 20, ms: 10_000 }))
+
 export interface Total {
   kills: number
   hits: number
   readonly wrong: string[]
+}
+
+export async function runTaskPart(part: TaskPart, from: number, server: Server | null): Promise<Total & { tasks: number }> {
+  const total = { kills: 0, hits: 0, tasks: 0, wrong: [] as string[] }
+  for (let seed = from; seed < from + part.rounds; seed++) {
+    const { on, workers, ms } = part
+    const { violations, ...report } = await runTaskRound({ seed, workers, ms, ...(on === 'postgres' && server ? { on: server } : {}) })
+    total.kills += report.kills + report.stops
+    total.hits += report.again
+    total.tasks += report.tasks
+    total.wrong.push(...violations.map((violation) => `seed ${seed}: ${violation}`))
+  }
+  return total
 }
 
 /** All rounds of a part, from a seed on. What is wrong names the seed of its round. */

@@ -92,7 +92,13 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
     did: (name) => (w.effects[name] = (w.effects[name] ?? 0) + 1),
   }
   const tools = scenario.tools(w)
-  const common = { clock, tools, logger: quiet }
+  // On stores that keep no secret of their own it is given.
+  const common = {
+    clock,
+    tools,
+    logger: quiet,
+    ...(ground.bury ? { keys: { secret: 'a secret that all workers of the matrix share' } } : {}),
+  }
   const door = await createRuntime({ ...common, store: shared, worker: false })
   w.runtime = door
   const first = dying(store, death)
@@ -115,14 +121,14 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
     second = await createRuntime({ ...common, store: shared })
   }
   for (let at = 0; at < 200 && !ends && wrong.length === 0; at++) {
-    await step(at < 3 ? 100 : 1_000)
+    await step(at < 3 ? 100 : at < 12 ? 1_000 : 5_000)
     await takeOver()
     await scenario.poke?.(w, at)
   }
   if (!ends && wrong.length === 0) wrong.push('hangs')
   // What follows the end: of children, of the session; and it may die over that.
-  for (let more = 0; more < (first.state.dead ? 40 : 10); more++) {
-    await step(1_000)
+  for (let more = 0; more < (first.state.dead ? 12 : 3); more++) {
+    await step(3_000)
     await takeOver()
   }
   if (ends && typeof scenario.ends !== 'function') {

@@ -1,0 +1,43 @@
+// TASK-3, TASK-6: workers that run tasks are killed and stopped, and nothing stale is accepted of any. A failing round says its seed: PAWL_SEED=<n>.
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Server, startServer } from '../postgres/server.ts'
+import { alwaysTasks, runTaskPart } from './plan.ts'
+import { foundAfter, runTaskRound } from './task-round.ts'
+
+const base = Number(process.env.PAWL_SEED ?? 1)
+let server: Server
+beforeAll(async () => {
+  server = await startServer()
+}, 60_000)
+afterAll(() => server?.stop())
+
+test.for(alwaysTasks)(
+  'TASK-2 TASK-3 TASK-4 TASK-6 TASK-10: $on, $workers workers killed and stopped',
+  { timeout: 60_000 },
+  async (part) => {
+    const { wrong, tasks, hits } = await runTaskPart(part, base, server)
+    expect(wrong).toEqual([])
+    expect(tasks).toBeGreaterThan(5)
+    expect(hits).toBeGreaterThan(0) // it found work on its way
+  },
+)
+
+test.for(['SQLite', 'PostgreSQL'] as const)(
+  'TASK-3: %s, a worker that dies with its claim is found within a lease',
+  { timeout: 30_000 },
+  async (on) => {
+    const lease = 1_000
+    const { ms, attempt, state } = await foundAfter(lease, on === 'PostgreSQL' ? server : undefined)
+    expect({ attempt, state }).toEqual({ attempt: 1, state: 'succeeded' })
+    // What is left of the lease, and a look for work.
+    expect(ms).toBeLessThan(lease * 2)
+  },
+)
+
+test('the driver sees a planted defect: no fence', { timeout: 60_000 }, async () => {
+  let seen: readonly string[] = []
+  for (let seed = 1; seed <= 4 && seen.length === 0; seed++)
+    seen = (await runTaskRound({ seed, workers: 2, ms: 1_200, plant: 'no fence' })).violations
+  expect(seen).not.toEqual([])
+})
