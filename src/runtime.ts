@@ -37,7 +37,7 @@ import { ending, endOfTask, endSession, endTool } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
-import { movedId, readTask } from './background/read-task.ts'
+import { inBackground, movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules, scheduleLimits } from './background/schedules.ts'
 import { Scheduler } from './background/scheduler.ts'
@@ -121,8 +121,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       clock,
       movedTo: (of, uid) => readTask(background, of, movedId(uid)),
       async move({ position, principal }, uid) {
-        const record = await store.call(uid)
-        return record ? adoptTask(background, { ...position, principal }, record, {}) : null
+        const record = await engine.recorded(position)
+        return record?.uid === uid ? adoptTask(background, { ...position, principal }, record, {}) : null
       },
       warn: (message, fields) => logger.warn(message, fields),
     })
@@ -141,6 +141,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     }
     const people = openPeople({ ...deciding, redact })
     const files = filesOf(options.files ?? {}, { store, clock, ids })
+    const closed = new AbortController()
     const background: BackgroundHost = {
       store,
       engine: () => engine,
@@ -150,6 +151,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       words,
       shown: (text) => redact.text(text),
       mostBytes: sizes.arguments,
+      longestReason: sizes.event,
+      closed: closed.signal,
       mostTasks: queue.tasksPerSession,
       moved: (uid) => moves.look(uid),
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
@@ -221,6 +224,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             people,
             cancel,
             tasks: (owner) => openTasks(scheduling, owner),
+            inBackground: (of, uid) => inBackground(store, of, uid),
             end: (owner, how) => endSession(background, owner, how),
             notices: (of) => openNotices(background, of),
             files,
@@ -261,6 +265,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {
+          closed.abort(new PawlError('runtime_closed'))
           try {
             await scheduler?.close()
             await engine.close(graceMs)

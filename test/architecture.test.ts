@@ -21,7 +21,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store', 'files'],
-  background: ['kernel', 'tool', 'journal', 'store', 'engine', 'schedule'],
+  background: ['kernel', 'tool', 'journal', 'store', 'files', 'engine', 'schedule'],
   call: ['kernel', 'tool', 'journal', 'secret', 'policy', 'files', 'engine', 'wait'],
   session: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine', 'feed', 'call', 'people', 'files', 'background'],
   runtime: [

@@ -141,6 +141,7 @@ test('the codes of errors', () => {
       "task_conflict",
       "tasks_full",
       "session_ended",
+      "signal_conflict",
       "task_over",
       "emit_invalid",
       "emit_conflict",

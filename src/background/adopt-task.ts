@@ -2,26 +2,27 @@
 // its clocks and its attempts; from now on nobody waits for it, and how it ended is told as of any task.
 
 import { eventOf } from '../journal/event.ts'
-import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
 import { endName, orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { isName } from '../kernel/id.ts'
 import type { Store } from '../store/store.ts'
 import type { AdoptTask, Task } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { movedId, readTask } from './read-task.ts'
-import { backgroundTool } from './start-task.ts'
+import { movedId, movedKind, readTask } from './read-task.ts'
+import { backgroundTool, checkWords, roomForModel, startsCollection } from './start-task.ts'
 
 /** Null if the call has settled: its outcome is there, and nobody need wait for it. */
 export async function adoptTask(
   host: BackgroundHost,
   owner: Owner,
   call: CallRecord,
-  { title, wake = 'on_terminal' }: AdoptTask,
+  { title, wake = 'on_terminal', byModel = false }: AdoptTask,
 ): Promise<Task | null> {
   const { store, clock } = host
   const { tenant, session } = call.position
   if (tenant !== owner.tenant || session !== owner.session) throw new PawlError('task_unknown', 'It is not a call of this session.')
+  if (title !== undefined && typeof title !== 'string') throw new PawlError('task_invalid', 'The title is a text.')
   const { name = call.tool, root, task } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
   if (task) return (await readTask(host, owner, task.id)) ?? null
   if (root !== undefined) throw new PawlError('task_invalid', 'It runs under another call, which waits for it.')
@@ -30,7 +31,7 @@ export async function adoptTask(
   const createdAt = clock.now()
   const row: TaskRow = {
     uid: call.uid,
-    kind: 'moved_call',
+    kind: movedKind,
     title: title?.trim() || (tool.title ?? `Background ${tool.name}`),
     tool: tool.name,
     wake,
@@ -39,7 +40,9 @@ export async function adoptTask(
     createdAt,
     links: { call: call.uid },
   }
+  checkWords({ wake })
   const place = taskName(owner, id)
+  const full = byModel && !(await store.kept(place)) ? await roomForModel(host, owner) : null
   const ended = endName(owner, '')
   const moved = await store.commit({
     guards: [
@@ -47,15 +50,20 @@ export async function adoptTask(
       { kind: 'kept', ...place, revision: 0 },
       // Whoever ends the session sees to the tasks that it has then: none may come after.
       { kind: 'kept', ...ended, revision: 0 },
+      ...(full?.guards ?? []),
     ],
     keep: [
       { ...place, value: JSON.stringify(row) },
       { ...orderName(owner, call.uid), value: id },
       ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }]),
+      ...(full?.keep ?? []),
     ],
     events: [eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, { task: id, kind: row.kind, tool: tool.name })],
   })
   if (!moved.ok && moved.refused.kind === 'unsettled') return null
+  // Another start was first: it is counted anew.
+  if (!moved.ok && moved.refused.kind === 'kept' && moved.refused.of === startsCollection)
+    return adoptTask(host, owner, call, { ...(title === undefined ? {} : { title }), wake, byModel })
   host.moved(call.uid)
   const found = await readTask(host, owner, id)
   if (!found && (await store.kept(ended))) throw new PawlError('session_ended')
@@ -64,26 +72,41 @@ export async function adoptTask(
 
 /** The call of this id: in its batch if that is named, else the one that is open. */
 export async function callMeant(
-  store: Store,
+  { store, engine }: BackgroundHost,
   { tenant, session }: Owner,
   id: string,
-  { batch, occurrence = 0 }: { batch: string | undefined; occurrence: number | undefined },
+  { batch, occurrence }: { batch: string | undefined; occurrence: number | undefined },
 ): Promise<CallRecord | undefined> {
-  const at = (name: string): Soon<CallRecord | undefined> => store.callAt({ tenant, session, batch: name, id, occurrence })
-  if (batch !== undefined) return at(batch)
-  const batches = new Set<string>()
+  if (!isName(id)) throw new PawlError('task_invalid', 'The id of a call is a text.')
+  const at = (place: Pick<CallPosition, 'batch' | 'id' | 'occurrence'>): Promise<CallRecord | undefined> =>
+    engine().recorded({ tenant, session, ...place })
+  const meant: CallPosition[] = []
+  // One that has only just been asked for is not among what is open yet.
+  const first = await at({ batch: batch ?? '', id, occurrence: occurrence ?? 0 })
+  if (first && (first.state !== 'settled' || occurrence !== undefined)) return first
   for (let after = ''; ;) {
     const open = await store.unsettled({ of: { tenant, session }, after, limit: page })
-    for (const { position } of open) if (position.id === id && !isOurs(position.batch)) batches.add(position.batch)
+    for (const { uid, position } of open) {
+      const same = position.batch === keyBatch ? (await callIdOf(store, uid)) === id : position.id === id && !isOurs(position.batch)
+      if (same && (batch === undefined || position.batch === batch)) meant.push(position)
+    }
     const last = open.at(-1)
     if (!last || open.length < page) break
     after = last.uid
   }
-  if (batches.size > 1) throw new PawlError('task_invalid', `Several open calls have the id ${JSON.stringify(id)}: name the batch too.`)
-  const [only = ''] = batches
-  return at(only)
+  if (new Set(meant.map((position) => position.batch)).size > 1)
+    throw new PawlError('task_invalid', `Several open calls have the id ${JSON.stringify(id)}: name the batch too.`)
+  const [only] = meant
+  return only ? at(only) : first
 }
 
 const page = 200
+/** Where calls with an idempotency key lie. */
+const keyBatch = 'pawl:key'
 /** Tasks, and calls under others. */
 const isOurs = (batch: string): boolean => batch.startsWith('pawl:')
+
+async function callIdOf(store: Store, uid: string): Promise<string | undefined> {
+  const options = (await store.call(uid))?.options ?? null
+  return options === null ? undefined : (JSON.parse(options) as CallOptions).callId
+}

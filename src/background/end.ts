@@ -2,17 +2,22 @@
 // end itself, as a chore that any worker takes up: so it is done after a crash too.
 
 import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
-import { eventOf } from '../journal/event.ts'
-import { childrenOf, endName, type EndRow, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { childrenOf, choreName, endName, type EndRow, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { OnEnd } from '../kernel/task.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { Kept, Store } from '../store/store.ts'
+import type { Change, Kept, Store } from '../store/store.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
 import { openTasks } from './read-task.ts'
+import { whyOf } from './why.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { openTriggers } from './triggers.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
 
 /** What the record calls the chore. */
 export const endTool = 'pawl:end'
@@ -24,62 +29,75 @@ export interface SessionEnd {
   readonly by?: string
 }
 
-/** What the chore is to do: of a whole session, or of the tasks that one started. */
+/** What the chore is to do: of a whole session, or of the tasks that one started. Kept in the session that it is about, and erased with it. */
 interface Chore {
-  readonly session: string
   readonly parent?: string
   readonly tasks?: OnEnd
   readonly reason: string
   readonly by: string | null
 }
 
-/** In a session of its own: it is neither cancelled nor erased with the one that ended. */
-function choreOf(tenant: string, name: string, chore: Chore): Asked {
-  const input = JSON.stringify(chore)
-  const position = { tenant, session: `${endTool}:${name}`, batch: endTool, id: name, occurrence: 0 }
-  return { position, principal: null, tool: endTool, input, hash: name, options: null, line: null }
+export interface ChoreToPut {
+  readonly asked: Asked
+  readonly keep: NonNullable<Change['keep']>
+}
+
+/** A call in a session of its own, which is not cancelled with the one that ended, and says nothing of it; and what it is to do. */
+function choreOf(of: Scope, name: string, chore: Chore): ChoreToPut {
+  const position = { tenant: of.tenant, session: `${endTool}:${name}`, batch: endTool, id: name, occurrence: 0 }
+  const asked = { position, principal: null, tool: endTool, input: 'null', hash: name, options: null, line: null }
+  return { asked, keep: [{ ...choreName(of, name), value: JSON.stringify(chore) }] }
+}
+
+/** Undefined if it was erased with its session. */
+async function choreNamed(store: Store, tenant: string, name: string): Promise<Kept | undefined> {
+  for await (const kept of everyKept(store, { of: 'end-chore', tenant }, name.slice(0, -1)))
+    if (kept.key >= name) return kept.key === name ? kept : undefined
+  return undefined
 }
 
 /** Ends a session: nothing is started in it any more, and its tasks are dealt with. False if it had ended before. */
 export async function endSession(host: BackgroundHost, owner: Owner, how: SessionEnd = {}): Promise<boolean> {
-  const { tasks, reason = 'The session has ended', by = null } = how
+  const { tasks } = how
+  const { reason, by } = whyOf(host, how.reason ?? 'The session has ended', how.by)
   if (tasks !== undefined && tasks !== 'cancel' && tasks !== 'abandon')
     throw new PawlError('task_invalid', `tasks is ${JSON.stringify(tasks)}, not 'cancel' or 'abandon'.`)
-  const { tenant, session } = owner
   const at = host.clock.now()
   const row: EndRow = { at, reason, by, ...(tasks === undefined ? {} : { tasks }) }
   const place = endName(owner, '')
-  const chore = choreOf(tenant, `s.${host.ids.next()}`, { session, reason, by, ...(tasks === undefined ? {} : { tasks }) })
-  const put = await host.engine().put(chore, (uid) => ({
+  const chore = choreOf(owner, `s.${host.ids.next()}`, { reason, by, ...(tasks === undefined ? {} : { tasks }) })
+  const put = await host.engine().put(chore.asked, () => ({
     guards: [{ kind: 'kept', ...place, revision: 0 }],
-    keep: [{ ...place, value: JSON.stringify(row) }],
-    events: [eventOf({ tenant, session, call: uid }, 'session.ended', at, tasks === undefined ? {} : { tasks })],
+    keep: [{ ...place, value: JSON.stringify(row) }, ...chore.keep],
+    events: [],
   }))
   return put.as === 'put'
 }
 
 /** Of a task that has started others, on record with its end. */
-export function endOfTask({ request: { position, uid }, options }: Invocation): Asked {
-  const { tenant, session } = position
+export function endOfTask({ request: { position, uid }, options }: Invocation): ChoreToPut {
   const parent = options.task?.id as string
-  return choreOf(tenant, `t.${uid}`, { session, parent, reason: 'The task that started it has ended', by: null })
+  return choreOf(position, `t.${uid}`, { parent, reason: 'The task that started it has ended', by: null })
 }
 
 /** Drives the chore: until all of it is done it is tried again. */
 export const ending =
   (host: SchedulesHost): Drive =>
   async (invocation) => {
-    const chore = JSON.parse(invocation.request.input) as Chore
+    const { tenant, id } = invocation.request.position
     for (;;) {
       await invocation.delayed()
       if (invocation.stopped) return stoppedBy(invocation.stopped)
       try {
-        const ended = await invocation.begin({ durable: false, places: [] }, () => endTasks(host, invocation, chore))
-        return { settle: { status: 'success', value: ended } }
+        const ended = await invocation.begin({ durable: false, places: [] }, () => endAll(host, tenant, id))
+        const { of, session, key } = ended.chore ?? {}
+        if (of !== undefined && session !== undefined && key !== undefined)
+          invocation.beside.keep({ of, tenant, session, key, value: null })
+        return { settle: { status: 'success', value: ended.count } }
       } catch (error) {
         const stopped = invocation.stopped as Stop | null // meanwhile
         if (stopped && 'over' in stopped) throw stopped.over
-        host.logger.warn('Tasks of what has ended could not all be ended; it is tried again', { session: chore.session, error })
+        host.logger.warn('Tasks of what has ended could not all be ended; it is tried again', { chore: id, error })
         await invocation.again(Math.min(capMs, baseMs * 2 ** Math.min(invocation.retries, 16)), 'end_failed')
       }
     }
@@ -93,9 +111,14 @@ function stoppedBy(stopped: Stop): { settle: { status: 'cancelled'; cancellation
   return { settle: { status: 'cancelled', cancellation: { message: stopped.cancel, source: 'cancellation' } } }
 }
 
-async function endTasks(host: SchedulesHost, { request }: Invocation, chore: Chore): Promise<number> {
+async function endAll(host: SchedulesHost, tenant: string, name: string): Promise<{ count: number; chore?: Kept }> {
+  const chore = await choreNamed(host.store, tenant, name)
+  if (!chore) return { count: 0 }
+  return { count: await endTasks(host, { tenant, session: chore.session }, JSON.parse(chore.value) as Chore), chore }
+}
+
+async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<number> {
   const { store, engine } = host
-  const of = { tenant: request.position.tenant, session: chore.session }
   if (chore.parent === undefined) await endWhatStarts(host, { ...of, principal: null })
   let ended = 0
   for await (const { key, value } of chore.parent === undefined ? openTasks(store, of) : childTasks(store, of, chore.parent)) {

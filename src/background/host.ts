@@ -16,6 +16,8 @@ export interface Owner {
   readonly principal: string | null
   readonly policy?: unknown
   readonly unattended?: true
+  /** The turn that what is started belongs to. */
+  readonly turn?: string
 }
 
 export interface TaskAsk {
@@ -47,6 +49,10 @@ export interface BackgroundHost extends Reading {
   moved(uid: string): void
   /** How many open tasks of a session a model may have. */
   readonly mostTasks: number
+  /** Of a reason, in characters. */
+  readonly longestReason: number
+  /** Aborts when the runtime closes: nobody waits for it any more. */
+  readonly closed: AbortSignal
   /** How large a signal or a message may be, in bytes. */
   readonly mostBytes: number
 }

@@ -3,9 +3,11 @@
 //
 // The end of a task is not written a second time: a task that wakes its session is on a list until somebody has read how it ended.
 
+import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
+import { noticeMark, quotedInNotice } from '../kernel/notice.ts'
 import { isTerminal } from '../kernel/task.ts'
-import { noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
+import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
@@ -45,22 +47,32 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
     if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
     return id.startsWith(rowPrefix) ? noticeName(of, id.slice(rowPrefix.length)) : null
   }
+  const list = async (): Promise<Notice[]> => {
+    const found: Notice[] = []
+    for await (const { key } of everyKept(store, { of: 'task-wake', ...of })) {
+      const task = await readTask(host, of, key)
+      if (task && isTerminal(task.state)) found.push(endOf(task))
+    }
+    const end = await store.kept(endName(of, ''))
+    const until = end ? (JSON.parse(end.value) as EndRow).at : Infinity
+    for await (const { key, value } of everyKept(store, { of: 'notice', ...of })) {
+      const row = JSON.parse(value) as NoticeRow
+      // Of what goes on after its session nobody is told.
+      if (row.task === undefined || row.at <= until) found.push(told(key, row))
+    }
+    return found
+      .map((notice) => ({ ...notice, text: host.shown(notice.text) }))
+      .toSorted((a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1))
+  }
   return {
-    async list() {
-      const found: Notice[] = []
-      for await (const { key } of everyKept(store, { of: 'task-wake', ...of })) {
-        const task = await readTask(host, of, key)
-        if (task && isTerminal(task.state)) found.push(endOf(task))
-      }
-      for await (const { key, value } of everyKept(store, { of: 'notice', ...of })) found.push(told(key, JSON.parse(value) as NoticeRow))
-      return found
-        .map((notice) => ({ ...notice, text: host.shown(notice.text) }))
-        .toSorted((a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1))
-    },
+    list,
     async acknowledge(ids) {
       let gone = 0
+      if (!Array.isArray(ids)) throw new PawlError('task_invalid', 'A list of ids of notices is needed.')
+      const listed = new Set((await list()).map(({ id }) => id))
       for (const id of ids) {
-        const name = nameOf(id)
+        // What has not been told cannot have been heard.
+        const name = listed.has(id) ? nameOf(id) : null
         const kept = name && (await store.kept(name))
         // Of two who read it one has told it.
         if (
@@ -81,18 +93,15 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
   }
 }
 
-/** What a model reads is quoted: a tool, or whoever wrote to it, cannot begin another notice. */
-const quoted = (text: string): string => text.replaceAll(/\[(?=Runtime notice\b)/gi, '[Quoted: ')
 /** A title cannot end the mark. */
 const named = (title: string): string => JSON.stringify(title.replaceAll(/[[\]]/g, ' '))
-const marked = (what: string): string => `[Runtime notice: this is not a message of the user. ${what}]`
 
 function endOf(task: Task): Notice {
   const { id, title, state, summary, resultPath, logPath, finishedAt } = task
   const lines = [
-    marked(`Task ${named(title)} (${id}) finished: ${state}.`),
+    noticeMark(`Task ${named(title)} (${id}) finished: ${state}.`),
     `- tool: ${task.tool}`,
-    ...(summary === null ? [] : [`- summary: ${quoted(summary)}`]),
+    ...(summary === null ? [] : [`- summary: ${quotedInNotice(summary)}`]),
     ...(resultPath === null ? [] : [`- result_path: ${resultPath}`]),
     ...(logPath === null ? [] : [`- log_path: ${logPath}`]),
   ]
@@ -109,5 +118,11 @@ const says: Readonly<Record<NoticeRow['about'], string>> = {
 
 function told(key: string, { at, about, task, title, text }: NoticeRow): Notice {
   const who = task === undefined ? named(title ?? about) : `Task ${named(title ?? task)} (${task})`
-  return { id: `${rowPrefix}${key}`, at, about, task: task ?? null, text: `${marked(`${who} ${says[about]}:`)}\n${quoted(text)}` }
+  return {
+    id: `${rowPrefix}${key}`,
+    at,
+    about,
+    task: task ?? null,
+    text: `${noticeMark(`${who} ${says[about]}:`)}\n${quotedInNotice(text)}`,
+  }
 }

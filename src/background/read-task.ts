@@ -1,6 +1,6 @@
 // A task as it stands, read from its call and from what is kept beside it.
 
-import type { CallRecord, WaitRecord } from '../journal/call-state.ts'
+import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
 import { logPath, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
@@ -27,24 +27,30 @@ export async function readTask(host: Reading, { tenant, session }: Scope, id: st
 }
 
 /** Undefined if its call is gone: it was forgotten. */
-export async function taskIn({ store, words }: Reading, kept: Kept): Promise<Task | undefined> {
+export async function taskIn({ store, words, shown: told }: Reading, kept: Kept): Promise<Task | undefined> {
   const row = JSON.parse(kept.value) as TaskRow
   if (row.kind === monitorKind) return readMonitor(store, kept, row)
   const [call, run] = await Promise.all([store.call(row.uid), store.kept(runName(kept, kept.key))])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
   const outcome = call.outcome === null ? null : words(decode(call.outcome) as unknown as Outcome)
-  return shown(kept.key, row, { call, outcome, run: run ? (JSON.parse(run.value) as TaskRun) : newRun, waits })
+  return shown(
+    kept.key,
+    { ...row, title: told(row.title) },
+    { told, call, outcome, run: run ? (JSON.parse(run.value) as TaskRun) : newRun, waits },
+  )
 }
 
 interface Found {
+  /** Without secrets. */
+  told(text: string): string
   readonly call: CallRecord
   readonly outcome: Outcome | null
   readonly run: TaskRun
   readonly waits: readonly WaitRecord[]
 }
 
-function shown(id: string, row: TaskRow, { call, outcome, run, waits }: Found): Task {
+function shown(id: string, row: TaskRow, { told, call, outcome, run, waits }: Found): Task {
   const state = stateOf(call, waits, run.request)
   const hasFiles = call.position.batch === taskBatch
   const { uid, kind, title, tool, wake, parent, createdAt, links } = row
@@ -57,8 +63,12 @@ function shown(id: string, row: TaskRow, { call, outcome, run, waits }: Found): 
     status: run.status,
     progress: run.progress,
     inputRequest: state === 'awaiting_input' ? run.request : null,
-    artifacts: run.artifacts,
-    summary: outcome && summaryOf(outcome),
+    artifacts: run.artifacts.map((each) => ({
+      ...each,
+      name: told(each.name),
+      ...(each.url === undefined ? {} : { url: told(each.url) }),
+    })),
+    summary: outcome && told(summaryOf(outcome)),
     outcome,
     logPath: hasFiles ? logPath(id) : null,
     resultPath: hasFiles ? resultPath(id) : null,
@@ -93,6 +103,7 @@ export function summaryOf(outcome: Outcome): string {
 export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
   const { store } = host
   const { state, kind, limit = 100, after } = query
+  if (after !== undefined && typeof after !== 'string') throw new PawlError('task_invalid', 'after is the id of a task.')
   if (state !== undefined && state !== 'open' && !taskStates.includes(state))
     throw new PawlError('task_invalid', `Unknown state filter ${JSON.stringify(state)}. Valid states: ${taskStates.join(', ')}, open`)
   if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= mostListed))
@@ -150,5 +161,15 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
   for (const { kept } of open.toSorted((a, b) => (a.uid < b.uid ? 1 : -1))) yield kept
 }
 
+/** Of a task that began as a call somebody waited for. */
+export const movedKind = 'moved_call'
+
 /** The id of a task that began as a call somebody waited for. */
 export const movedId = (uid: string): string => `task_${uid.replaceAll(/[^A-Za-z0-9_.-]/g, '-')}`
+
+/** Whether a call is a task, runs under one, or has become one. */
+export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
+  const options = (await store.call(uid))?.options ?? null
+  const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
+  return task !== undefined || inTask !== undefined || (await store.kept(taskName(of, movedId(root)))) !== undefined
+}

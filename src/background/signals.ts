@@ -3,35 +3,39 @@
 
 import { messageSignal, replySignal, checkSignal } from '../journal/signal-names.ts'
 import { eventOf } from '../journal/event.ts'
-import { emittedName, messageName, noSignals, signalsName, type Signals } from '../journal/task.ts'
+import { arrived, type Came, keptIn, noSignals, type Signals } from '../journal/signals.ts'
+import { emittedName, messageName, runName, signalsName, type TaskRun } from '../journal/task.ts'
+import { hash } from 'node:crypto'
+import type { WaitRecord } from '../journal/call-state.ts'
+import { canonical } from '../kernel/canonical.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { isName } from '../kernel/id.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { isTerminal } from '../kernel/task.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { AlsoWritten } from '../engine/engine.ts'
 import type { Guard, Store } from '../store/store.ts'
 import type { EmittedEvent, SignalAnswer, Task, TaskMessage } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
+import { movedKind } from './read-task.ts'
 
 interface Signal {
   readonly name: string
   readonly value: Json
   readonly key?: string
-  /** Throws if it must not be sent, unless it was before. */
-  readonly mayBe?: () => void
+  /** The message that it is. */
+  readonly message?: TaskMessage
   /** What must hold for it to count: who sends it is a body. */
   readonly fence?: readonly Guard[]
-  /** Written with it. */
-  readonly also?: Pick<AlsoWritten, 'keep' | 'events'>
 }
 
 /** Others may be first; each time one of them gets on. */
-const mostTries = 100
+const mostTries = 1_000
 const none: readonly Guard[] = []
-/** Of one name, in all. */
+/** Of one name, in all; and what is kept of them for a body that does not listen. */
 const mostSignals = 10_000
+const mostKept = 4 * 1024 * 1024
 
 export async function sendSignal(
   host: BackgroundHost,
@@ -40,46 +44,88 @@ export async function sendSignal(
   { name, value, key, fence }: { name: string; value: unknown; key?: string; fence?: readonly Guard[] },
 ): Promise<SignalAnswer> {
   checkSignal(name)
-  const said = { ...(key === undefined ? {} : { key }), ...(fence === undefined ? {} : { fence }) }
-  return send(host, owner, task, { name, value: valueOf(value, host), ...said })
+  const sent = await send(host, owner, task, { name, value: valueOf(value, host), ...said(key, fence) })
+  return 'full' in sent ? { accepted: false, why: sent.full } : { accepted: true, number: sent.number }
 }
 
-async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<SignalAnswer> {
+const said = (key: string | undefined, fence: readonly Guard[] | undefined): Pick<Signal, 'key' | 'fence'> => {
+  if (key !== undefined && !isName(key)) throw new PawlError('task_invalid', 'The key of a signal or message is a text.')
+  return { ...(key === undefined ? {} : { key }), ...(fence === undefined ? {} : { fence }) }
+}
+
+type Sent = { readonly number: number; readonly came: Came } | { readonly full: string }
+
+async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<Sent> {
   const { store, clock } = host
-  const { name, value, key, also, mayBe, fence = none } = signal
+  const { name, value, key, message, fence = none } = signal
   if (task.kind === monitorKind) throw new PawlError('task_invalid', 'A monitor stands for a schedule: it hears nothing.')
+  if (task.kind === movedKind) throw new PawlError('task_invalid', 'It began as a call that somebody waited for: it hears nothing.')
   const place = signalsName(owner, task.id, name)
   const { tenant, session } = owner
+  const own = key === undefined ? {} : { key, hash: hash('sha256', canonical(value), 'base64url') }
+  const came: Came = { value, ...own, ...(message ? { message: { id: message.id, at: message.at } } : {}) }
   for (let tries = 0; tries < mostTries; tries++) {
     const kept = await store.kept(place)
-    const { came, waiting } = kept ? (JSON.parse(kept.value) as Signals) : noSignals
-    const before = key === undefined ? -1 : came.findIndex((each) => each.key === key)
+    const signals = kept ? (JSON.parse(kept.value) as Signals) : noSignals
+    const before = key === undefined ? -1 : signals.came.findIndex((each) => each.key === key)
     // Whoever did not hear the answer may ask again, also when the task has gone on or ended by it.
-    if (before !== -1) return { accepted: true, number: before + 1 }
+    const same = signals.came[before]
+    if (same && same.hash !== own.hash) throw new PawlError('signal_conflict', `The key is ${JSON.stringify(key)}.`)
+    if (same) return { number: before + 1, came: same }
     if (isTerminal(task.state)) throw new PawlError('task_over', `The task '${task.id}' is ${task.state}.`)
-    mayBe?.()
-    if (came.length >= mostSignals) return { accepted: false, why: `${mostSignals} signals of this name have come already.` }
-    const number = came.length + 1
-    const { [number]: waitId, ...others } = waiting
-    const next: Signals = { came: [...came, { value, ...(key === undefined ? {} : { key }) }], waiting: others }
+    if (message?.inReplyTo !== undefined) await checkReply(store, owner, task, message.inReplyTo, signals)
+    if (signals.came.length >= mostSignals) return { full: `${mostSignals} signals of this name have come already.` }
+    const { wait, over } = await firstOpen(store, signals.waiting)
+    if (!wait && keptIn(signals) + JSON.stringify(value).length > mostKept)
+      return { full: 'The task does not listen, and more than 4 MiB would be kept for it.' }
+    const next = arrived(came, signals, { over, ...(wait ? { for: wait.id } : {}) })
     const guards: Guard[] = [{ kind: 'kept', ...place, revision: kept?.revision ?? 0 }, { kind: 'unsettled', call: task.call }, ...fence]
-    const keep = [{ ...place, value: JSON.stringify(next) }, ...(also?.keep ?? [])]
-    const events = [
-      eventOf({ tenant, session, call: task.call }, 'task.signal', clock.now(), { task: task.id, name }),
-      ...(also?.events ?? []),
+    const at = clock.now()
+    const subject = { tenant, session, call: task.call }
+    const keep = [
+      { ...place, value: JSON.stringify(next) },
+      ...(message ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(message) }] : []),
     ]
-    const wait = waitId === undefined ? undefined : await store.wait(waitId)
-    const call = wait && wait.resolution === null ? await store.call(task.call) : undefined
-    // One whose time was over before this came has nobody who hears it: the signal stays what was sent.
+    const events = [
+      eventOf(subject, 'task.signal', at, { task: task.id, name }),
+      ...(message ? [eventOf(subject, 'task.message', at, { task: task.id, message: message.id, direction: 'in' as const })] : []),
+    ]
+    const call = wait && (await store.call(task.call))
     const written =
       wait && call
         ? await host.engine().answer(wait, call, { value }, { guards, keep, events })
         : (await store.commit({ guards, keep, events })).ok
-    if (written) return { accepted: true, number }
+    if (written) return { number: next.came.length, came }
     const now = await store.call(task.call)
     if (!now || now.state === 'settled') throw new PawlError('task_over', `The task '${task.id}' has ended.`)
+    if (fence.length > 0 && !(await holds(store, fence))) throw new PawlError('lease_lost')
   }
   throw new PawlError('store_unavailable', 'Others were always first to signal this task.')
+}
+
+/** Of those that stand for a signal, the first whose time is not over; and those whose is. */
+async function firstOpen(store: Store, waiting: readonly string[]): Promise<{ wait?: WaitRecord; over: readonly string[] }> {
+  const over: string[] = []
+  for (const id of waiting) {
+    const wait = await store.wait(id)
+    if (wait && wait.resolution === null) return { wait, over }
+    over.push(id)
+  }
+  return { over }
+}
+
+/** Whether a body still holds its call. */
+async function holds(store: Store, fence: readonly Guard[]): Promise<boolean> {
+  for (const guard of fence) if (guard.kind === 'holds' && (await store.call(guard.call))?.fence !== guard.fence) return false
+  return true
+}
+
+/** What the task asks, by what its runner has told; one reply is taken. */
+async function checkReply(store: Store, owner: Owner, { id }: Task, inReplyTo: string, { came }: Signals): Promise<void> {
+  const run = await store.kept(runName(owner, id))
+  const request = run ? (JSON.parse(run.value) as TaskRun).request : null
+  if (request?.id === inReplyTo && came.length === 0) return
+  throw new PawlError('task_invalid', `The task does not wait for a reply to ${JSON.stringify(inReplyTo)}. Nothing was recorded.`)
 }
 
 export async function sendMessage(
@@ -92,26 +138,13 @@ export async function sendMessage(
   if (typeof text !== 'string' || !text.isWellFormed()) throw new PawlError('task_invalid', 'The text of a message must be a string.')
   const value = { text, ...(data === undefined ? {} : { data: valueOf(data, host) }) }
   valueOf(value, host)
-  const id = `to.${host.ids.next()}`
-  const at = host.clock.now()
-  const message: TaskMessage = { id, direction: 'in', ...value, ...(inReplyTo === undefined ? {} : { inReplyTo }), at }
-  const { tenant, session } = owner
-  const answer = await send(host, owner, task, {
-    name: inReplyTo === undefined ? messageSignal : replySignal(inReplyTo),
-    value,
-    ...(key === undefined ? {} : { key }),
-    ...(fence === undefined ? {} : { fence }),
-    mayBe() {
-      if (inReplyTo !== undefined && task.inputRequest?.id !== inReplyTo)
-        throw new PawlError('task_invalid', `The task does not wait for a reply to ${JSON.stringify(inReplyTo)}. Nothing was recorded.`)
-    },
-    also: {
-      keep: [{ ...messageName(owner, task.id, at, id), value: JSON.stringify(message) }],
-      events: [eventOf({ tenant, session, call: task.call }, 'task.message', at, { task: task.id, message: id, direction: 'in' })],
-    },
-  })
-  if (!answer.accepted) throw new PawlError('tasks_full', answer.why)
-  return message
+  const reply = inReplyTo === undefined ? {} : { inReplyTo }
+  const message: TaskMessage = { id: `to.${host.ids.next()}`, direction: 'in', ...value, ...reply, at: host.clock.now() }
+  const name = inReplyTo === undefined ? messageSignal : replySignal(inReplyTo)
+  const sent = await send(host, owner, task, { name, value, message, ...said(key, fence) })
+  if ('full' in sent) throw new PawlError('tasks_full', sent.full)
+  // Sent before under its key, it is the one that was.
+  return { ...message, ...sent.came.message }
 }
 
 /** Both ways, oldest first. */

@@ -2,12 +2,13 @@
 
 import { sameContent } from '../engine/content.ts'
 import { eventOf } from '../journal/event.ts'
-import { childName, endName, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { childName, endName, logPath, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
+import { filePath } from '../files/path.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
 import { decode, encode } from '../kernel/value.ts'
-import type { Change, KeptName } from '../store/store.ts'
+import type { Change, Guard, KeptName } from '../store/store.ts'
 import type { Problem } from '../tool/schema.ts'
 import type { StartTask } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
@@ -34,6 +35,7 @@ export async function startTask(
   spec: StartTask,
   how: HowStarted,
 ): Promise<{ id: string; there?: true } | null> {
+  if (typeof spec !== 'object' || spec === null) throw new PawlError('task_invalid', 'A task is { tool, input, … }.')
   const { kind, parent, links = {}, queue, also } = how
   const tool = backgroundTool(host, owner, spec)
   if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, how)
@@ -71,7 +73,8 @@ export async function startTask(
 }
 
 /** Which starts of a session went before: two that count at once must not both find the last place. */
-const startsName = ({ tenant, session }: Owner): KeptName => ({ of: 'task-starts', tenant, session, key: '' })
+export const startsCollection = 'task-starts'
+const startsName = ({ tenant, session }: Owner): KeptName => ({ of: startsCollection, tenant, session, key: '' })
 
 /** Of a model nothing waits in line: it is told so, and can mend what it asked for. */
 async function startForModel(
@@ -87,24 +90,34 @@ async function startForModel(
     throw new PawlError('task_invalid', 'Missing required parameter: args (object expected)')
   const checked = await tool.input.check(decode(encode(input)))
   if (!checked.ok) throw new PawlError('task_invalid', `The arguments of '${tool.name}' are not valid: ${problemsIn(checked.problems)}`)
-  const place = startsName(owner)
   for (;;) {
     // A rerun of whoever asked finds what it had started.
     if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id)))) return startTask(host, owner, spec, how)
-    const before = await host.store.kept(place)
-    let open = 0
-    for await (const { value } of openTasks(host.store, owner)) if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
-    if (open >= host.mostTasks)
-      throw new PawlError(
-        'tasks_full',
-        `Maximum ${host.mostTasks} active background runs per session. Wait for an existing run to finish before starting another.`,
-      )
-    const also = {
-      guards: [...(how.also?.guards ?? []), { kind: 'kept' as const, ...place, revision: before?.revision ?? 0 }],
-      keep: [...(how.also?.keep ?? []), { ...place, value: '1' }],
-    }
+    const room = await roomForModel(host, owner)
+    const also = { guards: [...(how.also?.guards ?? []), ...room.guards], keep: [...(how.also?.keep ?? []), ...room.keep] }
     const started = await startTask(host, owner, spec, { ...how, also })
-    if (started || (await host.store.kept(place))?.revision === before?.revision) return started // else another start was first
+    if (started || !(await room.isGone())) return started // else another start was first
+  }
+}
+
+/** As many tasks of a session as a model may have; throws if they are open. What it gives makes the count hold until the write. */
+export async function roomForModel(
+  { store, mostTasks }: BackgroundHost,
+  owner: Owner,
+): Promise<{ guards: Guard[]; keep: NonNullable<Change['keep']>; isGone(): Promise<boolean> }> {
+  const place = startsName(owner)
+  const revision = (await store.kept(place))?.revision ?? 0
+  let open = 0
+  for await (const { value } of openTasks(store, owner)) if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
+  if (open >= mostTasks)
+    throw new PawlError(
+      'tasks_full',
+      `Maximum ${mostTasks} active background runs per session. Wait for an existing run to finish before starting another.`,
+    )
+  return {
+    guards: [{ kind: 'kept', ...place, revision }],
+    keep: [{ ...place, value: '1' }],
+    isGone: async () => ((await store.kept(place))?.revision ?? 0) !== revision,
   }
 }
 
@@ -131,16 +144,27 @@ function titleOf(given: unknown, tool: Tool): string {
   return said === '' ? (tool.title ?? `Background ${tool.name}`) : said
 }
 
-function checkedId(id: unknown): string {
+const isPath = (path: string): boolean => {
+  try {
+    return filePath(path).path === path
+  } catch {
+    return false
+  }
+}
+
+export function checkedId(id: unknown): string {
   // It stands in paths and keys.
-  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && !/^\.+$/.test(id)) return id
-  throw new PawlError('task_invalid', `The id is ${JSON.stringify(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -.`)
+  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && isPath(logPath(id))) return id
+  throw new PawlError(
+    'task_invalid',
+    `The id is ${JSON.stringify(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,
+  )
 }
 
 const wakes: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activity']
 const ends: readonly unknown[] = [undefined, 'cancel', 'abandon']
 
-function checkWords({ wake, onEnd }: StartTask): void {
+export function checkWords({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
   if (!wakes.includes(wake))
     throw new PawlError('task_invalid', `wake is ${JSON.stringify(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
   if (!ends.includes(onEnd)) throw new PawlError('task_invalid', `onEnd is ${JSON.stringify(onEnd)}, not 'cancel' or 'abandon'.`)

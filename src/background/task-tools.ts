@@ -216,7 +216,7 @@ const moveCall = tool({
   concurrency: 'parallel',
   execute: ({ call_id: id, batch }, ctx) =>
     told(async () => {
-      const task = await ctx.tasks.adopt(given(id), batch === undefined ? {} : { batch: given(batch) })
+      const task = await ctx.tasks.adopt(given(id), { byModel: true, ...(batch === undefined ? {} : { batch: given(batch) }) })
       return task ? { task: shown(task) } : { note: 'It has ended: its result is there.' }
     }),
 })

@@ -11,7 +11,8 @@ import { listTasks, readTask } from './read-task.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { events, messages, sendMessage, sendSignal } from './signals.ts'
 import { startTask } from './start-task.ts'
-import { untilTask } from './wait-task.ts'
+import { checkCircle, untilTask } from './wait-task.ts'
+import { whyOf } from './why.ts'
 
 /** Who starts tasks. */
 export interface StartedBy {
@@ -51,7 +52,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
       return { schedule: made.id, nextAt: made.nextAt, task: await found(name) }
     },
     async adopt(callId, { batch, occurrence, ...about } = {}) {
-      const record = await callMeant(store, owner, callId, { batch, occurrence })
+      const record = await callMeant(host, owner, callId, { batch, occurrence })
       if (!record) throw new PawlError('task_unknown', `There is no call ${JSON.stringify(callId)} on record here.`)
       return adoptTask(host, owner, record, about)
     },
@@ -59,6 +60,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
     list: (query) => listTasks(host, owner, query),
     async wait(id, waiting) {
       const task = await found(id)
+      if (waiting.waits !== undefined) await checkCircle(store, owner, waiting.waits, id)
       return isTerminal(task.state) ? task : untilTask(host, owner, task, waiting)
     },
     async signal(id, name, value, { key } = {}) {
@@ -76,9 +78,10 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
       return messages(store, owner, id, page)
     },
     async cancel(id, reason = 'The task was cancelled', by) {
+      const why = whyOf(host, reason, by)
       const task = await found(id)
       if (task.kind === monitorKind) return !isTerminal(task.state) && openSchedules(host, owner).cancel(task.links.schedule ?? '')
-      return host.engine().cancel(task.call, { reason: reason.toWellFormed(), by: by ?? null })
+      return host.engine().cancel(task.call, why)
     },
   }
 }

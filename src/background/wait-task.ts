@@ -1,9 +1,11 @@
 // Waits until a task has ended, or needs somebody. Whoever waits for the end is told by the engine; what lies between is looked for when
 // something has changed.
 
+import { runName, type TaskRun } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { isTerminal } from '../kernel/task.ts'
+import type { Store } from '../store/store.ts'
 import type { Task, WaitForTask } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
@@ -22,9 +24,11 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
   const call = await store.call(task.call)
   if (!call && !isMonitor) throw new PawlError('task_unknown', `The id is '${task.id}'.`)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const aborted = (): void => reject(signal?.reason as Error)
-  if (signal?.aborted) aborted()
-  signal?.addEventListener('abort', aborted, { once: true })
+  const { closed } = host
+  const stops = signal ? [signal, closed] : [closed]
+  const aborted = (): void => reject(stops.find((stop) => stop.aborted)?.reason as Error)
+  if (stops.some((stop) => stop.aborted)) aborted()
+  for (const stop of stops) stop.addEventListener('abort', aborted, { once: true })
   const callOff = untilAt === Infinity ? () => {} : clock.timer(Math.max(0, untilAt - clock.now()), resolve)
   const letGo = clock.hold()
   let looking = false
@@ -59,9 +63,21 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
     if (!now) throw new PawlError('task_unknown', `The id is '${task.id}'; it was erased.`)
     return now
   } finally {
-    signal?.removeEventListener('abort', aborted)
+    for (const stop of stops) stop.removeEventListener('abort', aborted)
     stopListening()
     callOff()
     letGo()
   }
+}
+
+/** TASK-8: a task that waits for itself, through others or not, would wait for ever. What each waits for is on record before it is looked at. */
+export async function checkCircle(store: Store, owner: Owner, waits: string, target: string): Promise<void> {
+  const seen = new Set<string>()
+  for (let id: string | null = target; id !== null && !seen.has(id); seen.add(id), id = await waitedFor(store, owner, id))
+    if (id === waits) throw new PawlError('would_deadlock', `The task '${waits}' waits for '${target}', which waits for it.`)
+}
+
+async function waitedFor(store: Store, owner: Owner, id: string): Promise<string | null> {
+  const run = await store.kept(runName(owner, id))
+  return run ? ((JSON.parse(run.value) as TaskRun).waitsFor ?? null) : null
 }

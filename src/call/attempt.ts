@@ -1,7 +1,7 @@
 // One execution of the body. Whatever it does becomes a value: an outcome, or the wait to park on. Its clocks bind even when it ignores
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
-import { type Driven, type Invocation, NoRoom } from '../engine/engine.ts'
+import { type Driven, type Invocation, NoRoom, type ToSettle } from '../engine/engine.ts'
 import { isLoss, PawlError } from '../kernel/errors.ts'
 import type { Failure, Outcome } from '../kernel/outcome.ts'
 import { fits } from '../kernel/sizes.ts'
@@ -22,7 +22,7 @@ import type { CallHost } from './host.ts'
 import { scope } from './scope.ts'
 import { settleThrown } from './settle.ts'
 import type { Slot } from './slot.ts'
-import { isAbort, isOver, notStarted, outcomeOfStop, type Why, wordsOf } from './stopped.ts'
+import { isAbort, isTold, isOver, notStarted, outcomeOfStop, type Why, wordsOf } from './stopped.ts'
 import { waitOf } from './later.ts'
 
 type Ended = { readonly returned: unknown } | { readonly threw: unknown }
@@ -154,6 +154,10 @@ class Attempt implements Pace {
     this.#watch.deciding(begin)
   }
 
+  told(end: ToSettle): void {
+    this.#stop({ told: end })
+  }
+
   abort(aborted: Failure): void {
     this.#stop({ aborted })
   }
@@ -272,7 +276,7 @@ async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }:
     forget()
   })
   // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
-  if (last && 'returned' in last && !isAbort(why)) {
+  if (last && 'returned' in last && !isAbort(why) && !isTold(why)) {
     const end = settled(last, invocation, host)
     return 'settle' in end ? withoutTokens(end, context.told) : end
   }

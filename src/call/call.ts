@@ -34,10 +34,9 @@ export const callPipeline =
     deciding(invocation, host, false)
     const task = invocation.options.task ? await openRun(invocation, host) : null
     const ending = cancelledOutside(invocation, host, await life(invocation, host, bill)) // a cancelled call's waits end with it
-    const came = ending instanceof Promise ? await ending : ending
-    const end = ('settle' in came && endedBy(invocation)) || came // a task that has told its end itself
+    const end = ending instanceof Promise ? await ending : ending
     if ('park' in end) parks(invocation, host, bill, end.park)
-    if (task) tells(task, end) // what its runner had to tell goes on record with the end
+    if (task) await tells(task, end) // what its runner had to tell goes on record with the end
     return charged(invocation, host, bill, end)
   }
 
@@ -55,8 +54,9 @@ function parks(invocation: Invocation, host: CallHost, { cost }: Bill, { terms: 
   if (asks && asks.kind !== 'client') deciding(invocation, host, true)
 }
 
-function tells(task: RunOfTask, end: Driven): void {
-  if ('park' in end) task.gather()
+/** Before it parks: should its answer be there already, it is taken up anew. */
+async function tells(task: RunOfTask, end: Driven): Promise<void> {
+  if ('park' in end) await task.flushed()
   else task.end(end)
 }
 
@@ -76,13 +76,13 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     const tool = inItsForm(resolved.tool, invocation) // a task is run by the tool as it is in the background
     if ('settle' in tool) return (end = tool)
     const asking = { invocation, tool, host }
-    const said = endedBy(invocation)
-    if (said) return (end = said)
     const poison = poisoned(asking) // too many workers died over it
     if (poison && !asksWhenUnknown(asking, poison)) return (end = poison)
     const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
     const accepted = accepting instanceof Promise ? await accepting : accepting
     if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
+    const said = endedBy(invocation) // a task that has told its end itself, and whose worker died
+    if (said) return (end = await finish(asking, accepted, said))
     // Nobody answered a question before the call itself was too late.
     if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host)) return (end = notStarted('total'))
     if (invocation.landed)
@@ -133,6 +133,7 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
         slot.parked()
         return given
       }
+      given = endedBy(invocation) ?? given // a task that has told its end, and was cancelled then
       const verdict = afterFailure(invocation, tool, given.settle)
       givenUp ||= maySay(given)
       still = givenUp

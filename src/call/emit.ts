@@ -19,6 +19,8 @@ const terminalKey = 'emitted'
 export function emitting(around: Around, run: RunOfTask | null, inside: Inside): ToolContext['emit'] {
   const { invocation, tool, host } = around
   let count = 0
+  /** By what names them: each has the number at which it was first told, in every run of the body. */
+  const numbers = new Map<string, number>()
   return async (type, payload, { key } = {}) => {
     inside.leaf('emit')
     inside.entry()
@@ -38,24 +40,26 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
     if (checked && !checked.ok)
       throw new PawlError('emit_invalid', `The payload of '${type}' is not as declared: ${describeProblems(checked.problems)}`)
     const id = declared.terminal ? terminalKey : key === undefined ? `emit:${place}` : `emit:key:${key}`
+    const number = numbers.get(id) ?? numbers.size + 1
+    numbers.set(id, number)
     // Without a key the place in the body names it, and what it says may differ from run to run.
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
       await invocation.run({ key: id, input, once: false }, async () => {
         inside.leaf('emit') // what is not recorded is not kept beside it either
-        const number = run.run.emitted + 1
         const { position } = invocation.request
         const { id: task } = run.terms
-        invocation.beside.keep({
-          ...emittedName(position, task, number),
-          value: JSON.stringify({ type, payload: JSON.parse(value) as Json, at: host.clock.now() }),
-        })
-        invocation.beside.tell('task.event', { task, type, number })
-        run.update({ emitted: number })
-        if (declared.wake) run.notice('event', `${type}: ${host.redact.text(value)}`)
-        run.gather()
-        return { done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null' }
+        const row = { type, payload: JSON.parse(value) as Json, at: host.clock.now() }
+        const kept = { ...emittedName(position, task, number), value: JSON.stringify(row) }
+        const notice = declared.wake ? run.notice('event', `${type}: ${host.redact.text(value)}`) : []
+        return {
+          done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null',
+          beside: { keep: [kept, ...notice], tells: [{ type: 'task.event', body: { task, type, number } }] },
+        }
       })
+      // From here on it is over, whatever its body still does.
+      const told = declared.terminal ? endedBy(invocation) : null
+      if (told) around.pace?.told(told)
     } catch (error) {
       if (error instanceof PawlError && error.code === 'replay_mismatch')
         throw new PawlError('emit_conflict', declared.terminal ? 'The task has ended with another event.' : `The key is '${key}'.`, {

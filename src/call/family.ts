@@ -1,6 +1,7 @@
 // A call and those it runs under it (SCHED-2). While all of them wait for the outside, so does the call: its clocks stand still, and its
 // place and its keys are free. Whoever comes back first brings it back first, as it is in its place that a nested call runs.
 
+import type { ToSettle } from '../engine/engine.ts'
 import type { Failure } from '../kernel/outcome.ts'
 import type { Guest } from './gate.ts'
 
@@ -13,6 +14,8 @@ export interface Pace {
   deciding(begin: boolean): void
   /** Throws if its time is over, whether or not a timer has said so. */
   look(): void
+  /** A task has told its end: nothing of its body counts any more. */
+  told(end: ToSettle): void
   /** A hook ended the turn in a call under it. */
   abort(why: Failure): void
 }

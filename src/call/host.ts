@@ -1,6 +1,6 @@
 // What the pipeline needs from the runtime around it.
 
-import type { Asked, Invocation } from '../engine/engine.ts'
+import type { Asked, Invocation, StepBeside } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
 import type { SessionFiles } from '../kernel/files.ts'
 import type { Redactor } from '../secret/redact.ts'
@@ -53,7 +53,7 @@ export interface CallHost {
   /** Emits an event to those who subscribed to it. */
   trigger(of: { tenant: string; session?: string }, event: string, payload: unknown, key: string): Promise<unknown>
   /** The chore that deals with the tasks that this one started, when it has ended. */
-  endOfTask(of: Invocation): Asked
+  endOfTask(of: Invocation): { readonly asked: Asked; readonly keep: StepBeside['keep'] }
   /** Files of a session; every write of them is checked by `fence`. */
   files(of: { tenant: string; session: string }, fence: Invocation['beside']['fence']): SessionFiles
   /** What the calls of a session gave, whole. */

@@ -4,14 +4,17 @@ import type { Stop, ToSettle } from '../engine/engine.ts'
 import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
 import type { ClockName } from './clocks.ts'
 
-export type Why = Stop | ClockName | { readonly aborted: Failure }
+/** `told`: a task has told its end itself. */
+export type Why = Stop | ClockName | { readonly aborted: Failure } | { readonly told: ToSettle }
 
 export const isOver = (why: Why): why is Extract<Stop, { over: unknown }> => typeof why === 'object' && 'over' in why
 export const isAbort = (why: Why): why is { readonly aborted: Failure } => typeof why === 'object' && 'aborted' in why
+export const isTold = (why: Why): why is { readonly told: ToSettle } => typeof why === 'object' && 'told' in why
 type Ending = Exclude<Why, { over: unknown }>
 
 export const wordsOf = (why: Ending): string => {
   if (typeof why === 'string') return `The ${why} timeout ran out`
+  if ('told' in why) return 'The task has told its end'
   return 'aborted' in why ? why.aborted.message : why.cancel
 }
 
@@ -29,6 +32,7 @@ export function outcomeOfStop(why: Ending, mayStillRun: boolean): ToSettle {
 function endOf(why: Ending): Outcome {
   if (typeof why === 'string') return failure({ class: 'timeout', ...timeouts[why] })
   if ('aborted' in why) return failure(why.aborted)
+  if ('told' in why) return why.told.settle
   return { status: 'cancelled', cancellation: { message: why.cancel, source: 'cancellation' } }
 }
 

@@ -4,11 +4,13 @@
 // signal and answers the wait that stands for it, the body takes the signal or leaves its wait there. So whoever is first, none is lost.
 
 import { checkSignal, messageSignal, replySignal } from '../journal/signal-names.ts'
-import { messageName, noSignals, signalsName, type Signals } from '../journal/task.ts'
+import { type Heard, heardBy, noSignals, type Signals } from '../journal/signals.ts'
+import { messageName, signalsName } from '../journal/task.ts'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
-import type { InputRequest } from '../kernel/task.ts'
+import { filePath } from '../files/path.ts'
+import type { InputRequest, TaskArtifact } from '../kernel/task.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { TaskContext, TaskMessage } from '../tool/task.ts'
 import { WaitError } from '../wait/resolution.ts'
@@ -17,7 +19,20 @@ import type { Inside } from './inside.ts'
 import type { RunOfTask } from './task-run.ts'
 
 const defaultDeadline = '7d'
-type Heard = { readonly have: Json } | { readonly waits: true }
+
+const longestName = 200
+const longestUrl = 4_000
+
+/** A file of the session, in the one form of its path; or a link. */
+function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): TaskArtifact {
+  const isText = (value: unknown, most: number): value is string =>
+    typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed()
+  if (!isText(name, longestName) || !isText(type, longestName) || (path === undefined) === (url === undefined))
+    throw new PawlError('task_invalid', `An artifact has a name and a type of 1 to ${longestName} characters, and a path or a url.`)
+  if (path !== undefined) return { name, type, path: filePath(path as string).path }
+  if (!isText(url, longestUrl)) throw new PawlError('task_invalid', `The url of an artifact is a text of 1 to ${longestUrl} characters.`)
+  return { name, type, url }
+}
 
 export function taskContext(around: Around, run: RunOfTask, inside: Inside): TaskContext {
   const { invocation, host } = around
@@ -43,11 +58,8 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       key: `signal:${number}:${name}`,
       names: [signalsName(position, id, name)],
       count([kept]) {
-        const { came, waiting } = kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals)
-        const early = came[number - 1]
-        const heard: Heard = early ? { have: early.value } : { waits: true }
-        const keep: Signals = early ? { came, waiting } : { came, waiting: { ...waiting, [number]: wait.id } }
-        return { keep: [JSON.stringify(keep)], mark: JSON.stringify(heard) }
+        const { signals, heard } = heardBy(wait.id, kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals))
+        return { keep: [JSON.stringify(signals)], mark: JSON.stringify(heard) }
       },
     })
     const heard = JSON.parse(mark) as Heard
@@ -83,16 +95,18 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       const value = JSON.stringify(row)
       if (!fits(value, host.sizes.step))
         throw new PawlError('step_too_large', `A message has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
-      const { sent: before } = run.run
-      invocation.beside.keep({ ...messageName(position, id, at, `out.${String(before + 1).padStart(6, '0')}`), value })
-      invocation.beside.tell('task.message', { task: id, message, direction: 'out', ...(asks ? { asks } : {}) })
-      run.update({
-        sent: before + 1,
-        ...(asks ? { request: requestOf(message, text, data) } : {}),
-      })
-      run.notice(asks ? 'request' : 'message', row.text)
-      run.gather()
-      return { done: 'null' }
+      if (asks) {
+        run.update({ request: requestOf(message, text, data) })
+        run.gather()
+      }
+      const kept = { ...messageName(position, id, at, `out.${String(number).padStart(6, '0')}`), value }
+      return {
+        done: 'null',
+        beside: {
+          keep: [kept, ...run.notice(asks ? 'request' : 'message', row.text)],
+          tells: [{ type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } }],
+        },
+      }
     })
     return message
   }
@@ -104,9 +118,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     },
     async artifact({ name, type = 'file', path, url }) {
       inside.leaf('task.artifact')
-      if (typeof name !== 'string' || name === '' || (path === undefined) === (url === undefined))
-        throw new PawlError('task_invalid', 'An artifact has a name, and a path or a url.')
-      run.update({ artifact: { name, type, ...(path === undefined ? { url: url as string } : { path }) } })
+      run.update({ artifact: artifactOf(name, type, path, url) })
       invocation.beside.tell('task.artifact', { task: id, artifacts: run.run.artifacts.length })
       await run.flushed()
     },

@@ -1,7 +1,7 @@
 // What the runner of a task tells of it (TASK-3, TASK-4): status, progress, output, artifacts, its end. Gathered, and written by whoever
 // holds the call together with what else it writes, so that a worker which lost the call can write none of it.
 
-import type { Invocation, ToSettle } from '../engine/engine.ts'
+import type { Invocation, StepBeside, ToSettle } from '../engine/engine.ts'
 import {
   logPath,
   newRun,
@@ -18,6 +18,7 @@ import {
 } from '../journal/task.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
 import type { TaskProgress } from '../kernel/task.ts'
+import { frame } from '../kernel/id.ts'
 import { encode, type Json } from '../kernel/value.ts'
 import type { CallHost } from './host.ts'
 import { TaskLog } from './task-log.ts'
@@ -26,6 +27,16 @@ import { TaskLog } from './task-log.ts'
 const everyMs = 500
 
 const runs = new WeakMap<Invocation, RunOfTask>()
+
+/** By place and id, of tasks that run here: what is called under one belongs to it. */
+const open = new Map<string, RunOfTask>()
+const placeOf = ({ position }: Invocation['request'], id: string): string => frame(position.tenant, position.session, id)
+
+/** Of the task that a call is, or runs under; null if it does not, or if that is taken up elsewhere. */
+export const runUnder = (invocation: Invocation): RunOfTask | null => {
+  const { task, inTask } = invocation.options
+  return task ? runOf(invocation) : inTask === undefined ? null : (open.get(placeOf(invocation.request, inTask)) ?? null)
+}
 
 /** Of a call that is a task and was opened; null for others. */
 export const runOf = (invocation: Invocation): RunOfTask | null => (invocation.options.task ? (runs.get(invocation) ?? null) : null)
@@ -56,6 +67,7 @@ export class RunOfTask {
     const log = await TaskLog.open(invocation, logPath(terms.id), before, host.clock)
     const made = new RunOfTask(invocation, host, terms, title, before, log)
     runs.set(invocation, made)
+    open.set(placeOf(invocation.request, terms.id), made)
     return made
   }
 
@@ -66,8 +78,13 @@ export class RunOfTask {
     this.title = title
     this.#run = run
     this.#log = log
-    // Nothing more is told by an execution that no longer counts.
-    invocation.onStop((why) => void ('over' in why && this.#quiet()))
+    // Nothing more is told by an execution that no longer counts; one whose worker closes gives back what it had to tell.
+    invocation.onStop((why) => {
+      if (!('over' in why)) return
+      this.#closes()
+      if (why.over.code === 'runtime_closed') this.gather()
+      else this.#quiet()
+    })
   }
 
   get run(): TaskRun {
@@ -101,14 +118,14 @@ export class RunOfTask {
     this.#soon()
   }
 
-  /** For the session, where its policy wants to hear of it. On record with what is written next. */
-  notice(about: NoticeRow['about'], text: string): void {
-    if (this.terms.wake !== 'on_activity') return
+  /** For the session, where its policy wants to hear of it: what is to be kept for that. */
+  notice(about: NoticeRow['about'], text: string): StepBeside['keep'] {
+    if (this.terms.wake !== 'on_activity') return []
     const at = this.#host.clock.now()
     const { position, uid } = this.#invocation.request
     const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
     const row: NoticeRow = { at, about, task: this.terms.id, title: this.title, text }
-    this.#invocation.beside.keep({ ...noticeName(position, key), value: JSON.stringify(row) })
+    return [{ ...noticeName(position, key), value: JSON.stringify(row) }]
   }
 
   /** Durable when it resolves. */
@@ -121,7 +138,7 @@ export class RunOfTask {
   gather(): void {
     this.#quiet()
     const { beside, request, stopped } = this.#invocation
-    if (stopped && 'over' in stopped) return
+    if (stopped && 'over' in stopped && stopped.over.code !== 'runtime_closed') return
     const log = this.#log.gather()
     if (log) {
       this.#run = updated(this.#run, { attempt: this.#run.attempt, log }, this.#host.clock.now())
@@ -147,12 +164,23 @@ export class RunOfTask {
             : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
     // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10).
-    if (this.#run.hasChildren) this.#invocation.beside.put(this.#host.endOfTask(this.#invocation))
+    if (this.#run.hasChildren) {
+      const { asked, keep } = this.#host.endOfTask(this.#invocation)
+      this.#invocation.beside.put(asked)
+      this.#invocation.beside.keep(...keep)
+    }
+    this.#closes()
   }
 
   #quiet(): void {
     this.#callOff?.()
     this.#callOff = null
+  }
+
+  /** Nothing runs under it here any more. */
+  #closes(): void {
+    const place = placeOf(this.#invocation.request, this.terms.id)
+    if (open.get(place) === this) open.delete(place)
   }
 
   #soon(): void {

@@ -6,7 +6,7 @@ import { isLoss } from '../kernel/errors.ts'
 import type { StartTask, Task, Tasks, WaitForTask } from '../tool/task.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
-import { runOf } from './task-run.ts'
+import { runUnder } from './task-run.ts'
 
 export function tasksInBody({ invocation, host, signal }: Around, inside: Inside): Tasks {
   const tasks = host.tasks(invocation)
@@ -36,24 +36,32 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     const number = ++waits
     // An instant: a body that runs again waits what is left.
     const untilAt = timeout === undefined ? undefined : (await invocation.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
-    const how = untilAt === undefined ? { until } : { until, untilAt }
-    return inside.outside(() =>
-      invocation.aside(async () => {
-        try {
-          return await tasks.wait(id, { ...how, signal })
-        } catch (error) {
-          const { stopped } = invocation
-          if (!signal.aborted || !stopped || !('cancel' in stopped)) throw error
-          await tasks.cancel(id, stopped.cancel, stopped.by ?? undefined)
-          return await tasks.wait(id, {})
-        }
-      }),
-    )
+    const run = runUnder(invocation)
+    const who = run ? { waits: run.terms.id } : {}
+    run?.update({ waitsFor: id })
+    await run?.flushed()
+    const how = { until, ...who, ...(untilAt === undefined ? {} : { untilAt }) }
+    try {
+      return await inside.outside(() =>
+        invocation.aside(async () => {
+          try {
+            return await tasks.wait(id, { ...how, signal })
+          } catch (error) {
+            const { stopped } = invocation
+            if (!signal.aborted || !stopped || !('cancel' in stopped)) throw error
+            await tasks.cancel(id, stopped.cancel, stopped.by ?? undefined)
+            return await tasks.wait(id, {})
+          }
+        }),
+      )
+    } finally {
+      run?.update({ waitsFor: null })
+    }
   }
 
   const start = async (task: StartTask): Promise<Task> => {
     inside.entry()
-    const run = runOf(invocation)
+    const run = runUnder(invocation)
     // Known before there is one: whoever ends it looks for them.
     if (run && !run.run.hasChildren) {
       run.update({ hasChildren: true })

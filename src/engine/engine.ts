@@ -39,8 +39,14 @@ export interface StepSpec {
   readonly once: boolean
 }
 
+/** What is on record together with the end of a step, and with nothing else. */
+export interface StepBeside {
+  readonly keep: NonNullable<Change['keep']>
+  readonly tells: readonly { [T in EventType]: { readonly type: T; readonly body: EventBodies[T] } }[EventType][]
+}
+
 /** How a step ended: recorded form of its value, or of its error. */
-export type StepEnd = { readonly done: string } | { readonly failed: string }
+export type StepEnd = { readonly done: string; readonly beside?: StepBeside } | { readonly failed: string }
 
 export interface WaitSpec {
   readonly name: string
@@ -288,6 +294,8 @@ export interface Engine {
   start(asked: Asked): Soon<Started>
   /** Puts a call on record that whoever has its tool will run, in one write with what else that means. Durable when it resolves. */
   put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put>
+  /** The call at this place as it is on record. One that is on its way here is put there first. */
+  recorded(position: CallPosition): Promise<CallRecord | undefined>
   /** How the call at this place ends, whenever it does; undefined if there is none. */
   settled(position: CallPosition): Promise<Settled | undefined>
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>

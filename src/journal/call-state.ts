@@ -91,6 +91,8 @@ export interface CallOptions {
   readonly unattended?: true
   /** The rules of its session, which hold on whatever worker it runs. */
   readonly policy?: unknown
+  /** The task that it runs under. */
+  readonly inTask?: string
   /** It is a task: nobody waits for it where it was asked for. */
   readonly task?: TaskTerms
   /** The id of the host's secret it began under, where that is not the one the store was made with. */

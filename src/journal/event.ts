@@ -39,7 +39,6 @@ export interface EventBodies {
   'decision.remembered': { readonly rule: string; readonly decision: 'approve' | 'deny'; readonly by: string; readonly fingerprint: string }
   'rule.revoked': { readonly rule: string; readonly by: string; readonly door: string }
   /** Its tasks are cancelled, or left to go on; each as it was started, where nothing is said. */
-  'session.ended': { readonly tasks?: 'cancel' | 'abandon' }
   'task.created': { readonly task: string; readonly kind: string; readonly tool: string }
   /** Its runner told what it does, or how far it is. */
   'task.updated': { readonly task: string; readonly attempt: number }

@@ -35,11 +35,10 @@ export interface TaskRun {
   readonly request: InputRequest | null
   /** Characters in its log, and whether more was said than is kept. */
   readonly log: { readonly characters: number; readonly cut: boolean }
-  /** How many messages it has sent, and events emitted. */
-  readonly sent: number
-  readonly emitted: number
   /** It has started others. */
   readonly hasChildren: boolean
+  /** The task whose end its body waits for. */
+  readonly waitsFor: string | null
   readonly over: boolean
   readonly updatedAt: number
 }
@@ -51,15 +50,14 @@ export const newRun: TaskRun = {
   artifacts: [],
   request: null,
   log: { characters: 0, cut: false },
-  sent: 0,
-  emitted: 0,
   hasChildren: false,
+  waitsFor: null,
   over: false,
   updatedAt: 0,
 }
 
 export interface TaskUpdate extends Partial<
-  Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'sent' | 'emitted' | 'hasChildren' | 'over'>
+  Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'hasChildren' | 'waitsFor' | 'over'>
 > {
   readonly attempt: number
   /** One of the same name is replaced. */
@@ -107,7 +105,8 @@ export function stateOf(
 ): TaskState {
   if (call.state === 'settled') return endOf(JSON.parse(call.outcome as string) as Outcome)
   if (waits.some((wait) => isOpen(wait) && asksSomebody(wait, request))) return 'awaiting_input'
-  return call.state === 'running' || (call.state === 'parked' && call.attempt > 0) ? 'running' : 'queued'
+  // Begun once, it runs: also in the delay before another try, and while its answer waits for a worker.
+  return call.state === 'running' || call.attempt > 0 ? 'running' : 'queued'
 }
 
 /** `abandoned`: its worker is gone and nobody may run it again, or too many have died over it. */
@@ -142,6 +141,8 @@ export const childrenOf = (parent: string): string => `${parent}:`
 export const childName = (of: Scope, parent: string, id: string) => named('task-child')(of, `${childrenOf(parent)}${id}`)
 /** That a session has ended. */
 export const endName = named('session-end')
+/** What is to be done about the tasks of what has ended. */
+export const choreName = named('end-chore')
 
 export interface EndRow {
   readonly at: number
@@ -177,11 +178,3 @@ export const noticeKey = (at: number, writer: string, number: number): string =>
 export const backgroundFolder = '/.background'
 export const logPath = (task: string): string => `${backgroundFolder}/${task}/output.log`
 export const resultPath = (task: string): string => `${backgroundFolder}/${task}/result.json`
-
-/** The signals of one name: what came, and which waits of the body stand for those that have not. */
-export interface Signals {
-  readonly came: readonly { readonly value: Json; readonly key?: string }[]
-  readonly waiting: Readonly<Record<string, string>>
-}
-
-export const noSignals: Signals = { came: [], waiting: {} }

@@ -33,6 +33,12 @@ export const backgroundErrors = {
     says: 'The session has ended: no task is started in it any more.',
     next: 'Start it in another session. Nothing was started.',
   },
+  signal_conflict: {
+    http: 409,
+    retry: false,
+    says: 'Another signal or message was sent under this key.',
+    next: 'Give each its own key. Nothing was sent.',
+  },
   task_over: {
     http: 409,
     retry: false,

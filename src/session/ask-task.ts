@@ -20,7 +20,7 @@ export function askTask(host: TaskAsking, place: Place, call: CallAsk, { batch, 
   checkAsk(call)
   const entry = host.toolsOf(place).find(call.name)
   const limits: ArgumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
-  const alone = { occurrence: 0, order: 0, line: null, stop: false, root: undefined, above: undefined, turn: undefined }
+  const alone = { occurrence: 0, order: 0, line: null, stop: false, root: undefined, above: undefined, turn: place.turn }
   // The host names the tool, or has let the model name it: what may be run in the background is not internal by accident.
   return askedOf(call, entry, place, { batch, byHost: true, task, ...alone }, limits, host.sealFor(entry?.sensitive === true))
 }
@@ -31,9 +31,13 @@ export const ownerOf = ({ request: { position, principal }, options }: Invocatio
   session: position.session,
   principal,
   ...askingOf(options),
+  ...(options.turn === undefined ? {} : { turn: options.turn }),
 })
+const parentOf = ({ task, inTask = task?.id }: Invocation['options']): { parent?: string } =>
+  inTask === undefined ? {} : { parent: inTask }
+
 export const startedBy = ({ request, options, beside }: Invocation): StartedBy => ({
   call: request.uid,
   fence: () => beside.fence(),
-  ...(options.task ? { parent: options.task.id } : {}),
+  ...parentOf(options),
 })

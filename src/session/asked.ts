@@ -23,6 +23,8 @@ export interface Place {
   /** The session's own rules, as data. */
   readonly policy?: unknown
   readonly unattended?: true
+  /** The turn that tasks belong to which a body starts. */
+  readonly turn?: string
 }
 
 /** Where in its batch a call stands, and under what. */
@@ -36,6 +38,8 @@ interface Around {
   readonly turn: string | undefined
   /** It is a task. */
   readonly task?: TaskTerms | undefined
+  /** The task that it runs under. */
+  readonly inTask?: string | undefined
 }
 
 export function askedOf(
@@ -78,7 +82,7 @@ function optionsOf(
   call: CallAsk,
   tool: string,
   read: ReadArguments,
-  { batch, order, root, above, turn, stop, task }: Around,
+  { batch, order, root, above, turn, stop, task, inTask }: Around,
   { policy, unattended }: Place,
   terms: Pick<CallOptions, 'internal' | 'absent'>,
   mostBytes: number,
@@ -97,6 +101,7 @@ function optionsOf(
   if (turn !== undefined) options.turn = turn
   if (root !== undefined) options.root = root
   if (task !== undefined) options.task = task
+  if (inTask !== undefined) options.inTask = inTask
   if (above !== undefined) options.above = above
   if (policy !== undefined) options.policy = policy
   if (unattended) options.unattended = true

@@ -78,10 +78,10 @@ export class Batches {
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      const { batch, root, above, turn, byHost } = how
+      const { batch, root, above, turn, byHost, inTask } = how
       const entry = entries[order]
       const seal = this.#sealFor(how.sealed === true || entry?.sensitive === true)
-      const at = { batch, occurrence, order, root, above, turn, byHost, line: line?.name ?? null, stop: strict }
+      const at = { batch, occurrence, order, root, above, turn, byHost, inTask, line: line?.name ?? null, stop: strict }
       return askedOf(call, entry, place, at, this.#reading, seal)
     })
     const turns = line
@@ -108,7 +108,7 @@ export class Batches {
   ): Promise<NestedOutcome[]> {
     checkAsks(calls)
     const { position, principal, uid } = parent.request
-    const { root, above = [], turn } = parent.options
+    const { root, above = [], turn, task, inTask = task?.id } = parent.options
     const stop = new AbortController()
     const aborted = (): void => {
       const { stopped } = parent
@@ -135,6 +135,7 @@ export class Batches {
           sealed: isSealedUid(uid),
           ...(root === undefined ? {} : { above: [...above, uid] }),
           ...(turn === undefined ? {} : { turn }),
+          ...(inTask === undefined ? {} : { inTask }),
           ...(family ? { family } : {}),
         }).outcomes
       }
@@ -262,16 +263,19 @@ export class Batches {
     this.#open.set(uid, asked.position)
     batch.joined(uid)
     if (started.parked || this.#queue.families.isAway(uid)) batch.how.family?.left(uid)
-    const unwatch = this.#moves.watch(batch, order, uid, (handle) => this.#moved(asked, order, batch, { uid, handle }))
+    const watching = this.#moves.watch(batch, order, uid, (handle) => this.#moved(asked, order, batch, { uid, handle }))
     const over = (): void => {
-      unwatch?.()
+      watching?.stop()
       this.#open.delete(uid)
       batch.left(uid)
     }
     settled.then(
       (ended) => {
         over()
-        this.#end(asked, order, batch, ended, uid)
+        const end = (handle?: Outcome): void =>
+          handle ? this.#moved(asked, order, batch, { uid, handle }) : this.#end(asked, order, batch, ended, uid)
+        if (!watching || batch.outcomeOf(order)) end()
+        else watching.meanwhile().then(end, () => end())
       },
       (error: unknown) => {
         over()

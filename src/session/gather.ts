@@ -19,6 +19,8 @@ export interface How {
   readonly root?: string
   readonly above?: readonly string[]
   readonly family?: Family
+  /** The task that they run under. */
+  readonly inTask?: string
   /** Made by a call whose payloads are sealed. */
   readonly sealed?: boolean
   /** A call that takes longer than this goes on in the background, where its tool can. */

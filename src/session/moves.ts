@@ -3,6 +3,7 @@
 
 import type { Clock } from '../kernel/time.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import { isTerminal } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
 import type { Hint, Store } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
@@ -20,59 +21,96 @@ interface MovesHost {
   warn(message: string, fields: Record<string, unknown>): void
 }
 
+interface Watching {
+  stop(): void
+  /** Of a call that has ended: if it was moved just before, its result is told in a notice, and here is the handle. */
+  meanwhile(): Promise<Outcome | undefined>
+}
+
 /** Other processes write often; that one of them moved a call is not urgent. */
 const lookMs = 1_000
 
 export class Moves {
   readonly #host: MovesHost
-  readonly #watched = new Map<string, () => void>()
+  /** By call: several runs may wait for one. */
+  readonly #watched = new Map<string, Set<() => void>>()
   readonly #stopListening: () => void
-  #callOff: (() => void) | null = null
+  /** Looks that are to come: of all calls, and of one whose last look or move failed. */
+  readonly #callOffs = new Set<() => void>()
+  #soon = false
 
   constructor(host: MovesHost) {
     this.#host = host
     this.#stopListening = host.store.onHint((hint) => this.#hinted(hint))
   }
 
-  /** Undefined if its tool cannot run in the background. What it gives back stops watching. */
-  watch(batch: Batch, order: number, uid: string, moved: (handle: Outcome) => void): (() => void) | undefined {
+  /** Undefined if its tool cannot run in the background. */
+  watch(batch: Batch, order: number, uid: string, moved: (handle: Outcome) => void): Watching | undefined {
     const { name } = batch.calls[order] as CallAsk
     const tool = batch.how.root === undefined ? batch.how.tools.get(name) : undefined
     if (!tool?.background) return undefined
     const asked = batch.asks[order] as Asked
     const { clock, movedTo, move } = this.#host
-    const failed = (error: unknown): void => this.#host.warn('A call could not be moved to the background', { call: uid, error })
+    let over = false
+    // What has ended is told as what it is.
     const told = (task: Task | null | undefined): void => {
-      if (task) moved(handleOf(task))
+      if (task && !over && !isTerminal(task.state)) moved(handleOf(task))
     }
-    const look = (): void => void movedTo(asked.position, uid).then(told, failed)
-    this.#watched.set(uid, look)
+    /** Should the store not answer, it is asked again until the call has ended. */
+    const asks = (ask: () => Promise<Task | null | undefined>): void =>
+      void ask().then(told, (error: unknown) => {
+        if (over) return
+        this.#host.warn('A call could not be moved to the background; it is tried again', { call: uid, error })
+        this.#after(lookMs, () => void (over || asks(ask)))
+      })
+    const found = (): Promise<Task | undefined> => movedTo(asked.position, uid)
+    const look = (): void => asks(found)
+    const looks = this.#watched.get(uid) ?? new Set()
+    this.#watched.set(uid, looks.add(look))
     // Asked for again after a restart, it may have been moved long ago.
     look()
     const afterMs = Math.min(batch.how.backgroundMs ?? Infinity, tool.afterMs ?? Infinity)
-    const callOff = afterMs === Infinity ? () => {} : clock.timer(afterMs, () => void move(asked, uid).then(told, failed))
-    return () => {
-      callOff()
-      if (this.#watched.get(uid) === look) this.#watched.delete(uid)
+    const callOff = afterMs === Infinity ? () => {} : clock.timer(afterMs, () => asks(() => move(asked, uid)))
+    const joinedAt = clock.now()
+    return {
+      stop: () => {
+        over = true
+        callOff()
+        looks.delete(look)
+        if (looks.size === 0 && this.#watched.get(uid) === looks) this.#watched.delete(uid)
+      },
+      async meanwhile() {
+        const task = await found()
+        return task && task.createdAt >= joinedAt ? handleOf(task) : undefined
+      },
     }
   }
 
   /** Somebody here moved it. */
   look(uid: string): void {
-    this.#watched.get(uid)?.()
+    for (const look of this.#watched.get(uid) ?? []) look()
   }
 
   close(): void {
     this.#stopListening()
-    this.#callOff?.()
+    for (const callOff of this.#callOffs) callOff()
     this.#watched.clear()
   }
 
+  #after(ms: number, run: () => void): void {
+    const callOff = this.#host.clock.timer(ms, () => {
+      this.#callOffs.delete(callOff)
+      run()
+    })
+    this.#callOffs.add(callOff)
+  }
+
   #hinted({ outside }: Hint): void {
-    if (!outside || this.#watched.size === 0 || this.#callOff) return
-    this.#callOff = this.#host.clock.timer(lookMs, () => {
-      this.#callOff = null
-      for (const look of this.#watched.values()) look()
+    if (!outside || this.#watched.size === 0 || this.#soon) return
+    this.#soon = true
+    this.#after(lookMs, () => {
+      this.#soon = false
+      for (const uid of this.#watched.keys()) this.look(uid)
     })
   }
 }

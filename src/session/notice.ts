@@ -3,6 +3,7 @@
 // words and is marked so.
 
 import { merged, type ModelPart } from '../call/project.ts'
+import { noticeMark, quotedInNotice } from '../kernel/notice.ts'
 import type { AskKind } from '../journal/ask-terms.ts'
 import type { CallOutcome } from './ask.ts'
 
@@ -29,11 +30,10 @@ export const notice = ({ callId, name, parts }: Pick<CallOutcome, 'callId' | 'na
   merged([
     {
       type: 'text',
-      text: `[Runtime notice: this is not a message of the user. The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.]\n`,
+      text: `${noticeMark(`The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.`)}\n`,
     },
     ...parts.map(quoted),
   ])
 
 /** What a tool gave cannot begin another notice, or say that it is one. */
-const quoted = (part: ModelPart): ModelPart =>
-  part.type === 'text' ? { type: 'text', text: part.text.replaceAll(/\[(?=Runtime notice\b)/gi, '[Quoted: ') } : part
+const quoted = (part: ModelPart): ModelPart => (part.type === 'text' ? { type: 'text', text: quotedInNotice(part.text) } : part)

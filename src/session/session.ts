@@ -126,6 +126,8 @@ export interface SessionHost {
   readonly people: Pick<People, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
+  /** Whether a call is a task, or runs under one. */
+  inBackground(of: { tenant: string; session: string }, uid: string): Promise<boolean>
   end(owner: Place, how?: SessionEnd): Promise<boolean>
   schedules(owner: Place): Schedules
   triggers(owner: Place): Triggers
@@ -236,7 +238,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
 const page = 200
 
 async function supersede(
-  { people, cancel }: SessionHost,
+  { people, cancel, inBackground }: SessionHost,
   of: { tenant: string; session: string },
   why: { reason: string; by: string | null },
 ): Promise<number> {
@@ -249,7 +251,8 @@ async function supersede(
     after = last.id
   }
   let ended = 0
-  for (const uid of waiting) if (await cancel(uid, why)) ended++
+  // Nobody waits here for what goes on in the background.
+  for (const uid of waiting) if (!(await inBackground(of, uid)) && (await cancel(uid, why))) ended++
   return ended
 }
 

@@ -80,6 +80,8 @@ export interface StartTask {
 export interface AdoptTask {
   readonly title?: string
   readonly wake?: WakePolicy
+  /** A model asks for it: it is refused (tasks_full) where as many tasks as may be are open. */
+  readonly byModel?: boolean
 }
 
 /** Which call is meant, where several go by one id. */
@@ -147,7 +149,7 @@ export interface Tasks {
 
 /** The same for the runtime itself, which may stop to wait. */
 export interface TasksOfSession extends Omit<Tasks, 'wait'> {
-  wait(id: string, how: WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }): Promise<Task>
+  wait(id: string, how: WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal; readonly waits?: string }): Promise<Task>
 }
 
 /** What a body that is a task has besides: `ctx.task`. */

@@ -104,7 +104,7 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
           },
           { hints: { idempotent: true } },
         ),
-      at: ({ state }) => state === 'queued' && runs === 1,
+      at: ({ state }) => state === 'running' && runs === 1,
       after: () => expect(runs).toBe(1),
     },
   }

@@ -24,13 +24,11 @@ export class Beside implements BesideCall {
   }
 
   keep(...rows: NonNullable<Change['keep']>): void {
-    this.#held.check()
     this.#held.beside = joined(this.#waiting, { keep: rows, events: [] })
     for (const row of rows) this.#known.set(placeOf(row), row.value)
   }
 
   tell<T extends EventType>(type: T, body: EventBodies[T]): void {
-    this.#held.check()
     const { events, ...rest } = this.#waiting
     this.#held.beside = { ...rest, events: [...events, this.#held.event(type, this.#held.host.clock.now(), body)] }
   }

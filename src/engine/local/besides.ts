@@ -26,9 +26,10 @@ export function joined(first: Besides, then: Besides): Besides {
   }
 }
 
-/** Of what could not be written: the call that somebody must see to all the same. */
+/** Of what could not be written: the call that somebody must see to all the same, and what is kept under its name. */
 export function callIn({ beside }: Along): Besides | null {
   if (!beside?.insertCall) return null
   const { guards = [], insertCall, events } = beside
-  return { keep: [], guards, insertCall, events: events.filter(({ call }) => call === insertCall.uid) }
+  const keep = beside.keep.filter(({ key }) => key === insertCall.position.id)
+  return { keep, guards, insertCall, events: events.filter(({ call }) => call === insertCall.uid) }
 }

@@ -35,6 +35,7 @@ import { Waiting } from './waiting.ts'
 import { CallWaits } from './waits.ts'
 
 const noOptions: CallOptions = {}
+const none: never[] = []
 
 export class LocalInvocation implements Invocation {
   readonly request: CallRecord
@@ -210,8 +211,12 @@ export class LocalInvocation implements Invocation {
     if (this.attempt !== attempt || held.letGo !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)
-    const events = [held.event(`step.${state}`, ended.at, { step: spec.key })]
-    await held.write(held.held({ ...forgiven(held), steps: [ended], events }))
+    const { keep = none, tells = none } = ('done' in end && end.beside) || {}
+    const events = [
+      held.event(`step.${state}`, ended.at, { step: spec.key }),
+      ...tells.map(({ type, body }) => held.event(type, ended.at, body)),
+    ]
+    await held.write(held.held({ ...forgiven(held), steps: [ended], ...(keep.length > 0 ? { keep } : {}), events }))
     this.#known.keep(ended)
     return end
   }

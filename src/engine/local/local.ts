@@ -3,9 +3,8 @@
 
 import { PawlError } from '../../kernel/errors.ts'
 import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
-import { encode } from '../../kernel/value.ts'
 import type { CallPosition, CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
-import { noTimes, timesOf } from '../../journal/times.ts'
+import { timesOf } from '../../journal/times.ts'
 import { isUnreadable } from '../../secret/seal.ts'
 import type { Hint } from '../../store/store.ts'
 import type { AlsoWritten, Asked, Drive, Driven, Engine, Put, ResolveAnswer, Settled, Started, Wait } from '../engine.ts'
@@ -16,6 +15,7 @@ import type { LocalEngineOptions } from './options.ts'
 import { LocalInvocation } from './invocation.ts'
 import { sameContent } from '../content.ts'
 import { handOver } from './hand-over.ts'
+import { heldElsewhere } from './held-elsewhere.ts'
 import type { Live } from './live.ts'
 import { Lives } from './lives.ts'
 import type { Lease } from './lease.ts'
@@ -109,6 +109,13 @@ export class LocalEngine implements Engine {
   async put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
     this.#check()
     return put(this.#host, asked, also)
+  }
+
+  async recorded(position: CallPosition): Promise<CallRecord | undefined> {
+    const held = (await this.#lives.at(position))?.invocation?.held
+    // Order is kept: what rides before it is on record with this.
+    if (held?.letGo === 'not yet') await held.write(held.held({ events: [] })).catch(() => {})
+    return this.#host.store.callAt(position)
   }
 
   async settled(position: CallPosition): Promise<Settled | undefined> {
@@ -269,21 +276,14 @@ export class LocalEngine implements Engine {
   }
 
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
-  async #lost(live: Live): Promise<void> {
-    const own = live.invocation?.request
-    live.release()
-    const record = await this.#host.store.callAt(live.position)
-    if (this.#lives.byUid.get(live.uid) !== live) return // it has been told meanwhile
-    if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
-    if (record.hash !== live.hash && !(own && sameContent(record, own))) {
-      const message = `Another call with id '${live.position.id}' was recorded first`
-      return this.#lives.ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
-    }
-    if (record.uid === live.uid) return void this.#watch(record)
-    this.#lives.forget(live)
-    const other = this.#watch(record)
-    this.#looks(this.#outside.lookAt(other))
-    other.settled().then(live.resolve, (error: unknown) => live.reject(error))
+  #lost(live: Live): Promise<void> {
+    return heldElsewhere(
+      live,
+      this.#lives,
+      this.#host.store,
+      (record) => this.#watch(record),
+      (other) => this.#looks(this.#outside.lookAt(other)),
+    )
   }
 
   #hinted(hint: Hint): void {
