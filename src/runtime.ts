@@ -39,10 +39,12 @@ import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { inBackground, movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
-import { openSchedules, scheduleLimits } from './background/schedules.ts'
+import { openSchedules } from './background/schedules.ts'
+import { scheduleLimits } from './background/schedule-limits.ts'
 import { Scheduler } from './background/scheduler.ts'
-import { emit } from './background/emit.ts'
+import { checkEmit, emit, emitInBody } from './background/emit.ts'
 import { openTriggers } from './background/triggers.ts'
+import { Turns } from './background/turns.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
@@ -159,7 +161,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
     let scheduler: Scheduler | undefined
-    const scheduling = { ...background, most, due: (at: number) => scheduler?.soon(at) }
+    const scheduling = { ...background, most, turns: new Turns(), due: (at: number) => scheduler?.soon(at) }
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -179,7 +181,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of)),
       endOfTask: (of) => endOfTask(of),
-      trigger: (of, event, payload, key) => emit(scheduling, of, event, payload, key),
+      trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       files,
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
@@ -246,8 +248,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         const checked = checkedAnswer(answer, sizes.result)
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
-      emit: (event, payload, how) =>
-        emit(scheduling, { tenant: how?.tenant ?? 'default', session: how?.session }, event, payload, how?.key),
+      async emit(event, payload, how) {
+        checkEmit(how, ['key', 'session', 'tenant'])
+        return emit(scheduling, { tenant: how?.tenant ?? 'default', session: how?.session }, event, payload, how?.key)
+      },
       inbox: (query) => people.inbox(query),
       decide: (id, decision) => people.decide(id, decision),
       rules: people.rules,

@@ -2,7 +2,7 @@
 // One that cannot start stays there and is tried again, ever later; none stands in the way of another.
 
 import { decode, encode, type Json } from '../kernel/value.ts'
-import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
 import type { Change, Guard, Kept } from '../store/store.ts'
 import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
 import type { Owner } from './host.ts'
@@ -18,6 +18,7 @@ import {
   type SubscriptionRow,
 } from './trigger-row.ts'
 
+const nothing = encode(null)
 const baseMs = 1_000
 const capMs = 5 * 60_000
 /** A model reads the payload of a message. */
@@ -33,31 +34,40 @@ export async function deliver(
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
   const name = { of: 'due', ...of, key: due.key }
-  const guards: Guard[] = [{ kind: 'kept', ...name, revision: due.revision }]
   const taken = { ...name, value: null }
+  const wanted = subscriptionName(of, subscription)
+  const [kept, happened, over] = await Promise.all([
+    store.kept(wanted),
+    store.kept(occurrenceName(of.tenant, occurrence)),
+    store.kept(endName(of, '')),
+  ])
+  const guards: Guard[] = [
+    { kind: 'kept', ...name, revision: due.revision },
+    // Once it is taken back, nothing is delivered any more.
+    { kind: 'kept', ...wanted, revision: kept?.revision ?? 0 },
+    ...(over ? [] : [{ kind: 'kept', ...endName(of, ''), revision: 0 } as const]),
+  ]
   /** Written, or another was first. */
   const done = async (...keep: Keep): Promise<Fired> => {
     await store.commit({ guards, keep: [taken, ...keep], events: [] })
     return 'done'
   }
-  const [kept, happened] = await Promise.all([
-    store.kept(subscriptionName(of, subscription)),
-    store.kept(occurrenceName(of.tenant, occurrence)),
-  ])
   const row = kept && readSubscription(kept)
   // Nobody wants it any more.
-  if (!row || row.born !== born || !happened) return done()
+  if (!row || row.born !== born || !happened || over) return done()
   const { event, key, payload } = JSON.parse(happened.value) as OccurrenceRow
   if (row.message !== null) {
     const notice: NoticeRow = { at: clock.now(), about: 'trigger', title: row.title, text: messageOf(row.message, payload) }
     return done({
       ...noticeName(of, noticeKey(clock.now(), deliveryTask(occurrence, subscription, born), 0)),
+      // What it carries may be for a tool whose payloads are sealed.
+      ...(payload === nothing ? {} : { secret: true as const }),
       value: JSON.stringify(notice),
     })
   }
   const owner: Owner = { ...of, ...row.behalf }
-  // Whoever has the tool has the delivery.
-  if (!host.tool(owner, row.tool as string)) return 'left'
+  // Whoever has the tool, and can run it so, has the delivery.
+  if (!host.tool(owner, row.tool as string)?.background) return 'left'
   try {
     const id = deliveryTask(occurrence, subscription, born)
     const { tool, title, wake } = row
@@ -94,6 +104,6 @@ function inputOf({ input, payloadTo }: SubscriptionRow, payload: Json): Json {
 }
 
 function messageOf(message: string, payload: string): string {
-  if (payload === encode(null)) return message
+  if (payload === nothing) return message
   return `${message}\n- payload: ${payload.length > mostShown ? `${payload.slice(0, mostShown).toWellFormed()}…` : payload}`
 }

@@ -3,13 +3,17 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
+import { said } from '../kernel/said.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { encode, type Json } from '../kernel/value.ts'
+import type { Invocation } from '../engine/engine.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { Change } from '../store/store.ts'
+import type { Change, Guard } from '../store/store.ts'
 import type { BackgroundHost } from './host.ts'
 import { dueDelivery } from './deliver.ts'
+import { isRefusal } from './fire-schedule.ts'
+import type { Scope } from './schedule-row.ts'
 import {
   type Delivery,
   deliveryTask,
@@ -18,8 +22,9 @@ import {
   type OccurrenceRow,
   readSubscription,
   subscriptionName,
+  type SubscriptionRow,
 } from './trigger-row.ts'
-import { refusing } from './what-starts.ts'
+import { checkFields, refusing } from './what-starts.ts'
 
 /** An event that was emitted. */
 export interface Occurrence {
@@ -43,49 +48,78 @@ const reserved = 'pawl.'
 
 export function checkEvent(event: unknown): string {
   if (typeof event !== 'string' || !eventShape.test(event))
-    return refuse(`The event is ${JSON.stringify(event)?.slice(0, 200)}; its name must be 1 to 128 of a-z 0-9 _ . -.`)
+    return refuse(`The event is ${said(event)}; its name must be 1 to 128 of a-z 0-9 _ . -.`)
   if (event.startsWith(reserved)) refuse(`Names of events that begin with '${reserved}' are the runtime's.`)
   return event
 }
 
-/** `session`: only subscriptions of that one hear it. */
-export async function emit(
-  host: EmitHost,
-  { tenant, session }: { tenant: string; session?: string | undefined },
-  event: string,
-  payload: unknown,
-  key: string,
-): Promise<Occurrence> {
+export interface Emitting {
+  readonly tenant: string
+  /** Only subscriptions of this one hear it. */
+  readonly session?: string | undefined
+  /** The body that emits it. */
+  readonly by?: {
+    readonly call: string
+    /** What must hold for it to count. */
+    fence(): readonly Guard[]
+    /** Its place in the body names it: should it say something else when the body runs again, it has said the first. */
+    readonly placed: boolean
+  }
+}
+
+const emitFields = ['key', 'session'] as const
+
+/** What comes with an event, from whoever may have misspelt it. */
+export function checkEmit(how: unknown, fields: readonly string[] = emitFields): void {
+  if (how !== undefined) checkFields(how, fields, 'trigger_invalid')
+}
+
+export async function emit(host: EmitHost, of: Emitting, event: string, payload: unknown, key: string): Promise<Occurrence> {
   const { store, clock } = host
+  const { tenant, session, by } = of
   checkEvent(event)
   if (!isName(tenant)) refuse('The tenant must be a name.')
-  if (!isName(key))
-    refuse(`The key is ${JSON.stringify(key)?.slice(0, 200)}; an event needs one, so that emitted twice it has happened once.`)
+  if (!isName(key)) refuse(`The key is ${said(key)}; an event needs one, so that emitted twice it has happened once.`)
   if (session !== undefined && !isName(session)) refuse('The session must be the id of one.')
   const text = encode(payload ?? null)
   if (!fits(text, host.mostBytes)) refuse(`The payload has ${bytesIn(text)} bytes; at most ${host.mostBytes} are kept.`)
   const name = occurrenceName(tenant, occurrenceKey(event, key))
   for (;;) {
     const there = await store.kept(name)
-    if (there) return sameOccurrence(JSON.parse(there.value) as OccurrenceRow, text, session)
+    if (there) return sameOccurrence(JSON.parse(there.value) as OccurrenceRow, by?.placed ? null : text, session)
     const at = clock.now()
     const { deliveries, keep } = await heardBy(host, { tenant, session }, event, { occurrence: name.key, at })
-    const row: OccurrenceRow = { event, key, payload: text, only: session ?? null, at, deliveries }
-    const guards = [{ kind: 'kept', ...name, revision: 0 }] as const
+    const row: OccurrenceRow = { event, key, payload: text, only: session ?? null, at, deliveries, ...(by ? { call: by.call } : {}) }
+    const guards: Guard[] = [{ kind: 'kept', ...name, revision: 0 }, ...(by?.fence() ?? [])]
     // What it carries may be for a tool whose payloads are sealed.
     const committed = await store.commit({ guards, keep: [{ ...name, secret: true, value: JSON.stringify(row) }, ...keep], events: [] })
+    if (!committed.ok && committed.refused.kind === 'holds') throw new PawlError('lease_lost')
     if (!committed.ok) continue
-    if (deliveries.length > 0) host.due(at)
+    if (deliveries.length > 0) host.due(0)
     return { event, key, at, deliveries, again: false }
   }
 }
 
+/** From a body: fenced as all that it writes. */
+export async function emitInBody(
+  host: EmitHost,
+  { request, beside }: Pick<Invocation, 'request' | 'beside'>,
+  event: string,
+  payload: unknown,
+  { placed, ...how }: { key: string; session: string | undefined; placed: boolean },
+): Promise<Occurrence> {
+  checkEmit(how)
+  const by = { call: request.uid, fence: () => beside.fence(), placed }
+  return emit(host, { tenant: request.position.tenant, session: how.session, by }, event, payload, how.key)
+}
+
 function sameOccurrence(
   { event, key, payload, only, at, deliveries }: OccurrenceRow,
-  text: string,
+  text: string | null,
   session: string | undefined,
 ): Occurrence {
-  const same = canonical(JSON.parse(payload) as Json) === canonical(JSON.parse(text) as Json) && only === (session ?? null)
+  const same =
+    text === null || (canonical(JSON.parse(payload) as Json) === canonical(JSON.parse(text) as Json) && only === (session ?? null))
   if (!same)
     throw new PawlError('trigger_conflict', `The event '${event}' is on record under the key ${JSON.stringify(key)} with other content.`)
   return { event, key, at, deliveries, again: true }
@@ -93,7 +127,7 @@ function sameOccurrence(
 
 /** Who hears it, and the rows of their deliveries. */
 async function heardBy(
-  { store }: EmitHost,
+  host: EmitHost,
   { tenant, session }: { tenant: string; session?: string | undefined },
   event: string,
   { occurrence, at }: { occurrence: string; at: number },
@@ -101,15 +135,29 @@ async function heardBy(
   const deliveries: Delivery[] = []
   const keep: NonNullable<Change['keep']>[number][] = []
   const query = { of: 'subscribed', tenant, ...(session === undefined ? {} : { session }) }
-  for await (const { key, session: of, value: id } of everyKept(store, query, `${event}:`)) {
+  for await (const { key, session: of, value: id } of everyKept(host.store, query, `${event}:`)) {
     if (!key.startsWith(`${event}:`)) break
     const scope = { tenant, session: of }
-    const kept = await store.kept(subscriptionName(scope, id))
-    const row = kept && readSubscription(kept)
+    const row = await subscribed(host, scope, id)
     if (!row || !row.enabled || row.event !== event) continue
     const { born } = row
     deliveries.push({ session: of, subscription: id, task: row.message === null ? deliveryTask(occurrence, id, born) : null })
-    keep.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, at))
+    keep.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, longPast(at)))
   }
   return { deliveries, keep }
+}
+
+/** Due at once, whatever the clock of whoever emitted it says to the others; and in the order of that clock. */
+const longPast = (at: number): number => Math.floor(at / 1_000)
+
+/** One that cannot be read hears nothing, and keeps nobody else from hearing. */
+async function subscribed({ store, logger }: EmitHost, of: Scope, id: string): Promise<SubscriptionRow | undefined> {
+  try {
+    const kept = await store.kept(subscriptionName(of, id))
+    return kept && readSubscription(kept)
+  } catch (error) {
+    if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error
+    logger.warn('A subscription cannot be read; it does not hear the event', { subscription: id, session: of.session, error })
+    return undefined
+  }
 }

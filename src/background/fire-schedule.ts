@@ -5,13 +5,13 @@
 import { isTerminal } from '../kernel/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { decode } from '../kernel/value.ts'
-import { noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
 import type { Change, Guard, Kept } from '../store/store.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { monitorFired } from './monitor.ts'
+import { monitorEnds, monitorFired } from './monitor.ts'
 import { readTask } from './read-task.ts'
 import { afterSlot, isDueOf, keepSchedule, readRow, scheduleName, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
-import { longestHistory, type Plan, planOf } from './slots.ts'
+import { mostCap, type Plan, planOf } from './slots.ts'
 import { startTask } from './start-task.ts'
 
 /** `left`: not for this worker, or not now. Else there is nothing more to do about this row. */
@@ -38,7 +38,7 @@ interface Firing {
 export async function fireSchedule(host: FireHost, due: Kept, id: string): Promise<Fired> {
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
-  const kept = await store.kept(scheduleName(of, id))
+  const [kept, over] = await Promise.all([store.kept(scheduleName(of, id)), store.kept(endName(of, ''))])
   const row = kept && readRow(kept)
   const guards: Guard[] = [
     { kind: 'kept', ...scheduleName(of, id), revision: kept?.revision ?? 0 },
@@ -50,12 +50,17 @@ export async function fireSchedule(host: FireHost, due: Kept, id: string): Promi
   // The clock was put back since this worker looked.
   if ((row.nextAt as number) > at) return 'left'
   const owner: Owner = { ...of, ...row.behalf }
-  // Whoever has the tool has the slot.
-  if (row.tool !== null && !host.tool(owner, row.tool)) return 'left'
+  // Whoever has the tool, and can run it so, has the slot.
+  if (row.tool !== null && !host.tool(owner, row.tool)?.background) return 'left'
+  // Nothing begins in it any more; it goes with the session's other schedules.
+  if (over) return 'left'
   const plan = planOf(row, row.nextAt as number, at, host.toleranceMs)
   const { fire: slot } = plan
-  const advance = (fired: ScheduleSlot | null, also: Keep = []): Promise<Fired> =>
-    done(host, guards, [...keepSchedule(of, id, row, afterSlot(row, plan, at, fired)), ...also])
+  const advance = async (fired: ScheduleSlot | null, also: Keep = []): Promise<Fired> => {
+    const next = afterSlot(row, plan, at, fired)
+    const keep = [...keepSchedule(of, id, row, next), ...(await monitorEnds(store, of, row, next, at)), ...also]
+    return done(host, [...guards, { kind: 'kept', ...endName(of, ''), revision: 0 }], keep)
+  }
   if (slot === null) return advance(null)
   if (row.message !== null) {
     const notice: NoticeRow = { at, about: 'schedule', title: row.title, text: row.message }
@@ -77,31 +82,43 @@ async function start(
   advance: (fired: ScheduleSlot | null) => Promise<Fired>,
 ): Promise<Fired> {
   const { overlap } = row
-  const running = overlap === 'skip' ? await stillOpen(host, owner, row.running) : []
-  if (running.length > 0) return advance({ slot, firedAt: at, outcome: 'overlap', task: running[0] as string })
-  const task = taskOf(id, slot)
-  const fired: ScheduleSlot = { slot, firedAt: at, outcome: 'started', task }
-  const next = afterSlot(row, plan, at, fired, overlap === 'skip' ? [task] : [])
+  const running = overlap === 'parallel' ? [] : await stillOpen(host, owner, row.running)
+  if (running.length >= (overlap === 'skip' ? 1 : mostCap))
+    return advance({ slot, firedAt: at, outcome: 'overlap', task: running[0] as string })
   try {
-    const started = await startTask(host, owner, specOf(row, task), {
-      ...howOf(row, id, slot),
-      also: { guards, keep: [...keepSchedule(owner, id, row, next), ...monitorFired(owner, row, slot, at)] },
-    })
-    // A task of this slot is on record: of a schedule that had this id before. A slot starts one run.
-    return started?.there ? await advance(fired) : 'done'
+    // A task that has the name of its slot is of a schedule that had this id before, or somebody's: what this one starts is on record with it.
+    for (const task of [`${id}.${slot}`, `${id}.${slot}.${row.born}`]) {
+      const fired: ScheduleSlot = { slot, firedAt: at, outcome: 'started', task }
+      const next = afterSlot(row, plan, at, fired, overlap === 'parallel' ? [] : [...running, task])
+      const told = [...monitorFired(owner, row, slot, at), ...(await monitorEnds(host.store, owner, row, next, at))]
+      const also = { guards, keep: [...keepSchedule(owner, id, row, next), ...told] }
+      const taken = await isTaken(startTask(host, owner, specOf(row, task), { ...howOf(row, id, slot, running), also }))
+      if (!taken) return 'done'
+    }
+    // Another worker fired it a moment ago, under the second: then nothing is written here.
+    return await advance({ slot, firedAt: at, outcome: 'failed', why: 'Other tasks have the ids of its task.' })
   } catch (error) {
     if (!isRefusal(error)) throw error
+    // It went meanwhile: another worker may have it. Or the session ended, and its schedules go with it.
+    if (error.code === 'session_ended' || !host.tool(owner, row.tool as string)?.background) return 'left'
     host.logger.warn('A schedule could not start its task', { schedule: id, session: owner.session, slot, error })
     return advance({ slot, firedAt: at, outcome: 'failed', why: error.message.slice(0, 500).toWellFormed() })
+  }
+}
+
+/** Whether another task has the id. */
+async function isTaken(starting: ReturnType<typeof startTask>): Promise<boolean> {
+  try {
+    return (await starting)?.there === true
+  } catch (error) {
+    if (error instanceof PawlError && error.code === 'task_conflict') return true
+    throw error
   }
 }
 
 /** It says something about what was to start; not about the store, or about this runtime. */
 export const isRefusal = (error: unknown): error is PawlError =>
   error instanceof PawlError && !['store_unavailable', 'lease_lost', 'runtime_closed'].includes(error.code)
-
-/** The same on every worker, so a slot has one. */
-export const taskOf = (id: string, slot: number): string => `${id}.${slot}`
 
 export const specOf = ({ tool, input, title, wake }: ScheduleRow, id: string) => ({
   id,
@@ -111,14 +128,15 @@ export const specOf = ({ tool, input, title, wake }: ScheduleRow, id: string) =>
   wake,
 })
 
-export const howOf = ({ overlap }: ScheduleRow, id: string, slot: number) => ({
+/** `running`: the runs before it that are open. */
+export const howOf = ({ overlap }: ScheduleRow, id: string, slot: number, running: readonly string[]) => ({
   kind: 'scheduled',
   links: { schedule: id, slot },
-  ...(overlap === 'queue' ? { queue: id } : {}),
+  ...(overlap === 'queue' ? { after: running } : {}),
 })
 
 /** Those that have not ended. */
 export async function stillOpen(host: BackgroundHost, of: Scope, tasks: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(tasks.slice(-longestHistory).map((task) => readTask(host, of, task)))
+  const found = await Promise.all(tasks.map((task) => readTask(host, of, task)))
   return found.flatMap((task) => (task && !isTerminal(task.state) ? [task.id] : []))
 }

@@ -1,24 +1,46 @@
-// A monitor: the task by which a model sees a schedule that it made (TASK-1). It is no call and has no state of its own: it is read from the schedule. It
-// runs as long as that is there, has succeeded when that is over, and is cancelled with it.
+// A monitor: the task by which a model sees a schedule that it made (TASK-1). It is no call: what it does is read from the schedule. It runs as long as
+// that is there, has succeeded when that is over, and is cancelled with it. How it ended is on record with the end of the schedule, and stays.
 
 import { messageName, orderName, taskName, type TaskRow } from '../journal/task.ts'
+import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { Change, Kept, Store } from '../store/store.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Change, Guard, Kept, Store } from '../store/store.ts'
 import type { Task, TaskMessage } from '../tool/task.ts'
 import { readRow, scheduleName, type ScheduleRow, type Scope } from './schedule-row.ts'
 
 export const monitorKind = 'monitor'
 
+/** As what a schedule is seen. */
+export interface Monitor {
+  readonly id: string
+  /** Where in a body it was made: that body, run again, does not make it again. */
+  readonly place?: string
+  readonly call?: string
+}
+
 type Keep = NonNullable<Change['keep']>
 
-/** Its rows, on record with the schedule. `order`: where it stands among the tasks of its session. */
-export function rowsOfMonitor(
+/**
+ * Its rows, on record with the schedule, and what must hold for them: no task has its id, or a monitor whose schedule is gone. `order`: where it stands
+ * among the tasks of its session.
+ */
+export async function rowsOfMonitor(
+  store: Store,
   of: Scope,
-  id: string,
-  schedule: string,
-  about: { order: string; title: string; tool: string; at: number },
-): Keep {
-  const { order, title, tool, at } = about
+  { id, place, call }: Monitor,
+  about: { schedule: string; order: string; title: string; tool: string; at: number },
+): Promise<{ guards: Guard[]; keep: Keep }> {
+  const { schedule, order, title, tool, at } = about
+  const there = await store.kept(taskName(of, id))
+  const before = there && (JSON.parse(there.value) as TaskRow)
+  if (before && before.kind !== monitorKind) throw new PawlError('task_conflict', `The id is '${id}'.`)
+  // Made anew it begins anew.
+  const gone: Keep[number][] = before ? [{ ...orderName(of, before.uid), value: null }] : []
+  for await (const { key } of before ? everyKept(store, { of: 'task-message', ...of }, `${id}:`) : []) {
+    if (!key.startsWith(`${id}:`)) break
+    gone.push({ of: 'task-message', ...of, key, value: null })
+  }
   const row: TaskRow = {
     uid: order,
     kind: monitorKind,
@@ -28,12 +50,13 @@ export function rowsOfMonitor(
     parent: null,
     onEnd: 'cancel',
     createdAt: at,
-    links: { schedule },
+    links: { schedule, ...(call === undefined ? {} : { call }) },
+    ...(place === undefined ? {} : { place }),
   }
-  return [
-    { ...taskName(of, id), value: JSON.stringify(row) },
-    { ...orderName(of, order), value: id },
-  ]
+  return {
+    guards: [{ kind: 'kept', ...taskName(of, id), revision: there?.revision ?? 0 }],
+    keep: [...gone, { ...taskName(of, id), value: JSON.stringify(row) }, { ...orderName(of, order), value: id }],
+  }
 }
 
 /** With a slot that is fired: it tells so. */
@@ -43,37 +66,47 @@ export function monitorFired(of: Scope, { monitor }: ScheduleRow, slot: number, 
   return [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }]
 }
 
+/** With what becomes of its schedule: has that ended, or is it removed (null), it has ended too. */
+export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, after: ScheduleRow | null, at: number): Promise<Keep> {
+  const { monitor } = before
+  if (monitor === undefined || before.state === 'ended' || (after && after.state !== 'ended')) return []
+  const kept = await store.kept(taskName(of, monitor))
+  const row = kept && (JSON.parse(kept.value) as TaskRow)
+  if (!row || row.kind !== monitorKind || row.ended) return []
+  const ended = { state: after ? ('succeeded' as const) : ('cancelled' as const), at, runs: (after ?? before).runs }
+  return [{ ...taskName(of, monitor), value: JSON.stringify({ ...row, ended }) }]
+}
+
+const succeeded: Outcome = { status: 'success', value: null, summary: 'Scheduled monitor completed' }
+const cancelled: Outcome = { status: 'cancelled', cancellation: { message: 'The schedule was cancelled', source: 'cancellation' } }
+
 export async function readMonitor(store: Store, kept: Kept, row: TaskRow): Promise<Task> {
   const of = { tenant: kept.tenant, session: kept.session }
-  const there = await store.kept(scheduleName(of, row.links.schedule ?? ''))
+  const there = row.ended ? undefined : await store.kept(scheduleName(of, row.links.schedule ?? ''))
   const schedule = there && readRow(there)
   const mine = schedule?.monitor === kept.key ? schedule : undefined
-  const ended: Outcome | null = !mine
-    ? { status: 'cancelled', cancellation: { message: 'The schedule was cancelled', source: 'cancellation' } }
-    : mine.state === 'ended'
-      ? { status: 'success', value: null, summary: 'Scheduled monitor completed' }
-      : null
-  const at = mine?.lastAt ?? row.createdAt
+  const { state = mine ? 'running' : 'cancelled', at = mine?.lastAt ?? row.createdAt, runs = mine?.runs ?? 0 } = row.ended ?? {}
+  const outcome = state === 'running' ? null : state === 'succeeded' ? succeeded : cancelled
   return {
     id: kept.key,
     kind: row.kind,
     title: row.title,
     tool: row.tool,
-    state: ended === null ? 'running' : ended.status === 'success' ? 'succeeded' : 'cancelled',
-    status: !mine || ended ? null : mine.state === 'paused' ? 'Paused' : `Next at ${new Date(mine.nextAt ?? 0).toISOString()}`,
+    state,
+    status: !mine || outcome ? null : mine.state === 'paused' ? 'Paused' : `Next at ${new Date(mine.nextAt ?? 0).toISOString()}`,
     progress: null,
     inputRequest: null,
     artifacts: [],
-    summary: ended === null ? null : ended.status === 'success' ? 'Scheduled monitor completed' : 'The schedule was cancelled',
-    outcome: ended,
+    summary: outcome === null ? null : outcome === succeeded ? 'Scheduled monitor completed' : 'The schedule was cancelled',
+    outcome,
     logPath: null,
     resultPath: null,
     wake: row.wake,
     parent: row.parent,
-    attempt: mine?.runs ?? 0,
+    attempt: runs,
     createdAt: row.createdAt,
     startedAt: row.createdAt,
-    finishedAt: ended === null ? null : at,
+    finishedAt: outcome === null ? null : at,
     updatedAt: at,
     call: '',
     links: row.links,

@@ -3,9 +3,10 @@
 import { hash } from 'node:crypto'
 import { canonical } from '../kernel/canonical.ts'
 import { frame } from '../kernel/id.ts'
+import { messageName } from '../journal/task.ts'
 import type { WakePolicy } from '../kernel/task.ts'
 import { decode, type Json } from '../kernel/value.ts'
-import type { Timing } from '../schedule/cron.ts'
+import { lastSlots, nextAfter, type Timing } from '../schedule/cron.ts'
 import type { Change, Kept, KeptName } from '../store/store.ts'
 import type { Owner } from './host.ts'
 import { type CatchUp, longestHistory, type Plan } from './slots.ts'
@@ -54,6 +55,8 @@ export interface ScheduleRow extends Definition {
   readonly secret?: true
   readonly state: ScheduleState
   readonly nextAt: number | null
+  /** While it is paused: the first slot that nobody has dealt with. It goes on there, or later, whatever the clocks say. */
+  readonly resumesAt?: number | null
   readonly lastAt: number | null
   /** The task by which a model sees it. */
   readonly monitor?: string
@@ -105,7 +108,10 @@ type Keep = NonNullable<Change['keep']>
 export function keepSchedule(of: Scope, id: string, before: ScheduleRow | null, row: ScheduleRow | null): Keep {
   const name = scheduleName(of, id)
   const sealed = row?.secret ? { secret: true as const } : {}
-  const keep: Keep[number][] = [row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null }]
+  // What a monitor said of a slot is kept as long as the slot is.
+  const past = row?.monitor === undefined ? [] : (before?.history ?? []).filter((slot) => !row.history.includes(slot))
+  const said = past.map(({ firedAt, slot }) => ({ ...messageName(of, row?.monitor ?? '', firedAt, `out.${slot}`), value: null }))
+  const keep: Keep[number][] = [...said, row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null }]
   if (before?.nextAt !== row?.nextAt) {
     if (before && before.nextAt !== null) keep.push({ ...dueName(of, id, before, before.nextAt), value: null })
     if (row && row.nextAt !== null) keep.push({ ...dueName(of, id, row, row.nextAt), value: JSON.stringify({ schedule: id }) })
@@ -128,6 +134,21 @@ export function afterSlot(
   const past = missed.map((slot): ScheduleSlot => ({ slot, firedAt: at, outcome: 'missed' }))
   const next = remembered(row, [...past, ...(fired ? [fired] : [])], running)
   return { ...next, nextAt, state: nextAt === null ? 'ended' : row.state }
+}
+
+/** Paused: what was due before is past, and on record as that. */
+export function paused(row: ScheduleRow, at: number): ScheduleRow {
+  const first = row.nextAt ?? at
+  const missed = lastSlots(row.timing, first - 1, at, longestHistory)
+  const past = missed.map((slot): ScheduleSlot => ({ slot, firedAt: at, outcome: 'missed' }))
+  const resumesAt = nextAfter(row.timing, Math.max(at, first - 1))
+  return { ...remembered(row, past), state: 'paused', nextAt: null, resumesAt }
+}
+
+/** Going on after a pause; one whose last slot has passed meanwhile is over. */
+export function resumed({ resumesAt, ...row }: ScheduleRow, at: number): ScheduleRow {
+  const nextAt = resumesAt === null ? null : nextAfter(row.timing, Math.max(at, (resumesAt ?? 0) - 1))
+  return { ...row, state: nextAt === null ? 'ended' : 'active', nextAt }
 }
 
 /** The schedule with more in its history. */

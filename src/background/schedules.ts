@@ -1,21 +1,24 @@
 // SCHEDULES of a session (CRON-1 to CRON-3): runs of a tool, or messages, at times that are given once. They are kept here; who fires them is the scheduler.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { frame } from '../kernel/id.ts'
+import { said } from '../kernel/said.ts'
 import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
 import { nextAfter, nextTimes, timingOf } from '../schedule/cron.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { Change, Guard } from '../store/store.ts'
+import type { Guard } from '../store/store.ts'
 import { howOf, specOf, stillOpen } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { monitorFired, rowsOfMonitor } from './monitor.ts'
+import { type Monitor, monitorEnds, monitorFired, rowsOfMonitor } from './monitor.ts'
 import {
   type Definition,
   gateName,
   keepSchedule,
   type Overlap,
+  paused,
   readRow,
   remembered,
+  resumed,
   sameDefinition,
   type Schedule,
   scheduleName,
@@ -23,8 +26,10 @@ import {
   type ScheduleSlot,
   shownSchedule,
 } from './schedule-row.ts'
-import type { CatchUp } from './slots.ts'
+import { type CatchUp, mostCap } from './slots.ts'
+import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from './start-task.ts'
+import type { Turns } from './turns.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
 
 export interface CreateSchedule extends WhatStarts {
@@ -48,8 +53,9 @@ export interface Schedules {
   get(id: string): Promise<Schedule | undefined>
   /** In the order in which they were made. Those that have ended too. */
   list(): Promise<Schedule[]>
-  /** No slot of it is fired until it is resumed; those in between are not made up for. */
+  /** No slot of it is fired until it is resumed; those in between are not made up for, and one that was due before is on record as missed. */
   pause(id: string): Promise<Schedule>
+  /** Goes on with the next slot. An instant that has passed meanwhile has ended. */
   resume(id: string): Promise<Schedule>
   /** Removes it. Tasks that it started go on. False if there was none. */
   cancel(id: string): Promise<boolean>
@@ -61,50 +67,33 @@ export interface Schedules {
   history(id: string): Promise<ScheduleSlot[]>
 }
 
-export interface ScheduleLimits {
-  /** How many of a session may be active (default 5). */
-  readonly active?: number
-  /** How close together two runs of one may be (default 60 s). */
-  readonly apart?: Duration
-  /** How late a slot may be fired before it counts as missed (default 60 s). */
-  readonly tolerance?: Duration
-}
-
-export interface CheckedLimits {
-  readonly active: number
-  readonly leastMs: number
-  readonly toleranceMs: number
-}
-
-export function scheduleLimits({ active = 5, apart = '60s', tolerance = '60s' }: ScheduleLimits = {}): CheckedLimits {
-  if (!Number.isSafeInteger(active) || active < 0)
-    throw new PawlError('config_invalid', `schedules.active is ${String(active)}; it must be a whole number from 0 on.`)
-  return { active, leastMs: milliseconds(apart, 'schedules.apart'), toleranceMs: milliseconds(tolerance, 'schedules.tolerance') }
-}
-
 export interface SchedulesHost extends BackgroundHost {
   readonly most: CheckedLimits
+  readonly turns: Turns
   /** Something will be due at this instant. */
   due(at: number): void
 }
 
 /** Besides those that are active; and how many of those that have ended are remembered. */
 const mostKept = 50
-const mostCap = 100
 const mostTimes = 1_000
-const mostTries = 100
+const mostTries = 1_000
 const fields = ['tool', 'input', 'message', 'cron', 'at', 'timezone', 'title', 'catchUp', 'cap', 'overlap', 'wake', 'id'] as const
 const refuse = refusing('schedule_invalid')
 
 /** What is to be kept instead of it: another row, or nothing. Null: it stays as it is. */
-type Changed = { readonly row: ScheduleRow | null; readonly also?: NonNullable<Change['keep']> } | null
+type Changed = { readonly row: ScheduleRow | null } | null
 interface Found {
   readonly row: ScheduleRow
   readonly guards: readonly Guard[]
 }
 
-/** `monitor`: the task by which a model sees what it made; then a tool is named by a model. */
-export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: string): Schedules {
+/** `monitor`: the task by which a model sees what it made; then a tool is named by a model. `fence`: what must hold for one that a body makes. */
+export function openSchedules(
+  host: SchedulesHost,
+  owner: Owner,
+  { monitor, fence }: { monitor?: Monitor; fence?: (() => readonly Guard[]) | undefined } = {},
+): Schedules {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
   const gate = gateName(of)
@@ -121,7 +110,7 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
   }
   const found = async (id: string): Promise<Found> => {
     const there = await find(id)
-    if (!there) throw new PawlError('schedule_unknown', `The id is ${JSON.stringify(id)}.`)
+    if (!there) throw new PawlError('schedule_unknown', `The id is ${said(id)}.`)
     return there
   }
   const rows = async (): Promise<{ id: string; row: ScheduleRow }[]> => {
@@ -136,12 +125,19 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
     if (open >= host.most.active + mostKept) throw new PawlError('schedules_full', `${open} are there, active or paused.`)
   }
   /** Until nobody else was first: a slot may be fired, or another change made, at the same moment. */
-  const until = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
-    for (let tries = 0; tries < mostTries; tries++) {
-      const ended = await attempt()
-      if (ended !== undefined) return ended
-    }
-    throw new PawlError('store_unavailable', 'Others were always first to change this schedule.')
+  const until = <T>(attempt: () => Promise<T | undefined>): Promise<T> =>
+    host.turns.of(frame('schedules', of.tenant, of.session), async () => {
+      for (let tries = 0; tries < mostTries; tries++) {
+        const ended = await attempt()
+        if (ended !== undefined) return ended
+      }
+      throw new PawlError('store_unavailable', 'Others were always first to change this schedule.')
+    })
+  const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+  /** Somebody was first, and it is looked at again; unless it can never be. */
+  const first = (refused: Guard): undefined => {
+    if (refused.kind === 'holds') throw new PawlError('lease_lost')
+    if (refused.kind === 'kept' && refused.of === ended.of) throw new PawlError('session_ended')
   }
   const bump = { ...gate, value: '1' }
   const change = (id: string, make: (row: ScheduleRow) => Changed | Promise<Changed>): Promise<Schedule | null> =>
@@ -149,7 +145,7 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
       const { row, guards } = await found(id)
       const next = await make(row)
       if (!next) return shownSchedule(id, row)
-      const keep = [...keepSchedule(of, id, row, next.row), bump, ...(next.also ?? [])]
+      const keep = [...keepSchedule(of, id, row, next.row), bump, ...(await monitorEnds(store, of, row, next.row, clock.now()))]
       if (!(await store.commit({ guards, keep, events: [] })).ok) return undefined
       if (next.row && next.row.nextAt !== null) host.due(next.row.nextAt)
       return next.row && shownSchedule(id, next.row)
@@ -157,9 +153,12 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
 
   return {
     async create(request) {
-      const now = clock.now()
-      const { secret, ...definition } = await definitionOf(host, owner, request, now)
+      checkFields(request, fields, 'schedule_invalid')
       const id = checkedId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
+      const now = clock.now()
+      // Asked for again it is judged as it was then: its instant may have passed.
+      const before = await store.kept(scheduleName(of, id))
+      const { secret, ...definition } = await definitionOf(host, owner, request, before ? readRow(before).createdAt : now)
       const { principal, policy, unattended } = owner
       const nextAt = nextAfter(definition.timing, now)
       const row: ScheduleRow = {
@@ -167,7 +166,7 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
         born: ids.next(),
         behalf: { principal, ...(policy === undefined ? {} : { policy }), ...(unattended ? { unattended } : {}) },
         ...(secret ? { secret: true as const } : {}),
-        ...(monitor === undefined ? {} : { monitor }),
+        ...(monitor === undefined ? {} : { monitor: monitor.id }),
         state: 'active',
         nextAt,
         lastAt: null,
@@ -179,33 +178,38 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
       return until(async () => {
         const there = await store.kept(scheduleName(of, id))
         if (there) {
-          if (!sameDefinition(readRow(there), definition)) throw new PawlError('schedule_conflict', `The id is '${id}'.`)
-          return shownSchedule(id, readRow(there))
+          const asked = readRow(there)
+          if (!sameDefinition(asked, definition) || (monitor && asked.monitor !== monitor.id))
+            throw new PawlError('schedule_conflict', `The id is '${id}'.`)
+          return shownSchedule(id, asked)
         }
+        if (nextAt === null) return refuse('Its instant has passed.')
         const opened = await store.kept(gate)
         const others = await rows()
         checkRoom(others)
         const over = others.filter((each) => each.row.state === 'ended')
         const forgotten = over.slice(0, Math.max(0, over.length + 1 - mostKept))
         const { title, tool } = row
-        const seen = monitor === undefined ? [] : rowsOfMonitor(of, monitor, id, { order: ids.next(), title, tool: tool ?? '', at: now })
+        const about = { schedule: id, order: ids.next(), title, tool: tool ?? '', at: now }
+        const seen = monitor && (await rowsOfMonitor(store, of, monitor, about))
         const written = await store.commit({
           guards: [
-            { kind: 'kept', ...endName(of, ''), revision: 0 },
+            ended,
             { kind: 'kept', ...scheduleName(of, id), revision: 0 },
             { kind: 'kept', ...gate, revision: opened?.revision ?? 0 },
+            ...(seen?.guards ?? []),
+            ...(fence?.() ?? []),
           ],
           keep: [
             ...keepSchedule(of, id, null, row),
             bump,
-            ...seen,
+            ...(seen?.keep ?? []),
             ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null)),
           ],
           events: [],
         })
-        if (!written.ok && written.refused.kind === 'kept' && written.refused.of === 'session-end') throw new PawlError('session_ended')
-        if (!written.ok) return undefined
-        host.due(nextAt as number)
+        if (!written.ok) return first(written.refused)
+        host.due(nextAt)
         return shownSchedule(id, row)
       })
     },
@@ -217,15 +221,15 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
     pause: async (id) =>
       (await change(id, (row) => {
         if (row.state === 'ended') throw new PawlError('schedule_over', `The id is '${id}'.`)
-        return row.state === 'paused' ? null : { row: { ...row, state: 'paused', nextAt: null } }
+        return row.state === 'paused' ? null : { row: paused(row, clock.now()) }
       })) as Schedule,
     resume: async (id) =>
       (await change(id, async (row) => {
-        const nextAt = row.state === 'ended' ? null : nextAfter(row.timing, clock.now())
-        if (nextAt === null) throw new PawlError('schedule_over', `The id is '${id}'.`)
+        if (row.state === 'ended') throw new PawlError('schedule_over', `The id is '${id}'.`)
         if (row.state === 'active') return null
-        checkRoom((await rows()).filter((each) => each.id !== id))
-        return { row: { ...row, state: 'active', nextAt } }
+        const next = resumed(row, clock.now())
+        if (next.state === 'active') checkRoom((await rows()).filter((each) => each.id !== id))
+        return { row: next }
       })) as Schedule,
     async cancel(id) {
       if (!(await find(id))) return false
@@ -247,13 +251,15 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
           const also = { ...noticeName(of, noticeKey(at, `${id}.${which}`, 0)), value: JSON.stringify(notice) }
           const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
           const keep = [...keepSchedule(of, id, row, next), bump, also]
-          return (await store.commit({ guards, keep, events: [] })).ok ? { task: null } : undefined
+          const written = await store.commit({ guards: [ended, ...guards], keep, events: [] })
+          return written.ok ? { task: null } : first(written.refused)
         }
         const task = `${id}.${which}`
-        const running = row.overlap === 'skip' ? [...(await stillOpen(host, of, row.running)), task] : []
-        const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], running)
+        const running = row.overlap === 'parallel' ? [] : await stillOpen(host, of, row.running)
+        const open = row.overlap === 'parallel' ? [] : [...running, task]
+        const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], open)
         const also = { guards, keep: [...keepSchedule(of, id, row, next), bump, ...monitorFired(of, row, at, at)] }
-        const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), { ...howOf(row, id, at), also })
+        const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), { ...howOf(row, id, at, running), also })
         return started ? { task } : undefined
       })
     },
@@ -261,9 +267,9 @@ export function openSchedules(host: SchedulesHost, owner: Owner, monitor?: strin
       if (!Number.isSafeInteger(count) || count < 1 || count > mostTimes)
         refuse(`count is ${String(count)}; it must be a whole number from 1 to ${mostTimes}.`)
       const { row } = await found(id)
-      if (row.state === 'ended') return []
+      const { nextAt } = row.state === 'paused' ? resumed(row, clock.now()) : row
       // One that is due and not fired yet comes first.
-      return nextTimes(row.timing, row.nextAt === null ? clock.now() : row.nextAt - 1, count)
+      return nextAt === null ? [] : nextTimes(row.timing, nextAt - 1, count)
     },
     history: async (id) => [...(await found(id)).row.history],
   }
@@ -278,11 +284,10 @@ async function definitionOf(
   request: CreateSchedule,
   now: number,
 ): Promise<Definition & { readonly secret: boolean }> {
-  checkFields(request, fields, 'schedule_invalid')
   const { cron, at, timezone, catchUp = 'once', cap = 10, overlap = 'skip' } = request
   const timing = timingOf({ cron, at, timezone }, now, { leastMs: host.most.leastMs })
-  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${JSON.stringify(catchUp)}, not 'skip', 'once' or 'all'.`)
-  if (!overlaps.includes(overlap)) refuse(`overlap is ${JSON.stringify(overlap)}, not 'skip', 'queue' or 'parallel'.`)
+  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${said(catchUp)}, not 'skip', 'once' or 'all'.`)
+  if (!overlaps.includes(overlap)) refuse(`overlap is ${said(overlap)}, not 'skip', 'queue' or 'parallel'.`)
   if (!Number.isSafeInteger(cap) || cap < 1 || cap > mostCap)
     refuse(`cap is ${String(cap)}; it must be a whole number from 1 to ${mostCap}.`)
   const what = await checkStart(host, owner, request, { code: 'schedule_invalid' })

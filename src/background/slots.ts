@@ -24,6 +24,9 @@ export interface Plan {
 /** How many slots a schedule remembers. */
 export const longestHistory = 50
 
+/** How many slots are made up for at most, and how many runs of one schedule may stand in line. */
+export const mostCap = 100
+
 /** `slot` is the first that nobody has fired, and not after `now`. */
 export function planOf({ timing, catchUp, cap }: Due, slot: number, now: number, toleranceMs: number): Plan {
   if (now - slot <= toleranceMs) return { missed: [], fire: slot, nextAt: nextAfter(timing, slot) }

@@ -7,6 +7,7 @@ import type { TaskTerms } from '../journal/task-terms.ts'
 import { filePath } from '../files/path.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
+import { said } from '../kernel/said.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { Change, Guard, KeptName } from '../store/store.ts'
 import type { Problem } from '../tool/schema.ts'
@@ -22,8 +23,8 @@ export interface HowStarted {
   /** The task whose body starts it. */
   readonly parent?: string
   readonly links?: TaskRow['links']
-  /** One after the other with those of the same name. */
-  readonly queue?: string
+  /** Tasks that must have settled before it begins. */
+  readonly after?: readonly string[]
   /** Written with it; should a guard refuse, nothing is. */
   readonly also?: Pick<Change, 'guards' | 'keep'>
 }
@@ -36,13 +37,13 @@ export async function startTask(
   how: HowStarted,
 ): Promise<{ id: string; there?: true } | null> {
   if (typeof spec !== 'object' || spec === null) throw new PawlError('task_invalid', 'A task is { tool, input, … }.')
-  const { kind, parent, links = {}, queue, also } = how
+  const { kind, parent, links = {}, after = [], also } = how
   const tool = backgroundTool(host, owner, spec)
   if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, how)
   const id = checkedId(spec.id ?? `task_${host.ids.next()}`)
   const { wake = 'on_terminal', onEnd = 'cancel', deadline } = spec
   checkWords(spec)
-  const terms: TaskTerms = { id, wake, ...(parent === undefined ? {} : { parent }), ...(queue === undefined ? {} : { queue }) }
+  const terms: TaskTerms = { id, wake, ...(parent === undefined ? {} : { parent }), ...(after.length === 0 ? {} : { after }) }
   const call = { id, name: tool.name, input: spec.input, ...(deadline === undefined ? {} : { deadline }) }
   const asked = host.ask(owner, call, { batch: taskBatch, task: terms })
   const at = host.clock.now()
@@ -51,7 +52,12 @@ export async function startTask(
   const put = await host.engine().put(asked, (uid) => {
     const row: TaskRow = { uid, kind, title, tool: tool.name, wake, parent: parent ?? null, onEnd, createdAt: at, links }
     return {
-      guards: [{ kind: 'kept', ...endName(owner, ''), revision: 0 }, ...(also?.guards ?? [])],
+      guards: [
+        { kind: 'kept', ...endName(owner, ''), revision: 0 },
+        // What stands for a schedule has no call, and has its id all the same.
+        { kind: 'kept', ...taskName(owner, id), revision: 0 },
+        ...(also?.guards ?? []),
+      ],
       keep: [
         { ...taskName(owner, id), value: JSON.stringify(row) },
         { ...orderName(owner, uid), value: id },
@@ -62,12 +68,14 @@ export async function startTask(
       events: [eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name })],
     }
   })
-  if (put.as === 'refused') {
+  // Which of several guards is told is the store's affair.
+  const there = put.as === 'put' ? undefined : await host.store.callAt(asked.position)
+  if (put.as === 'refused' && !there) {
     if (await host.store.kept(endName(owner, ''))) throw new PawlError('session_ended')
+    if (await host.store.kept(taskName(owner, id))) throw new PawlError('task_conflict', `The id is '${id}'.`)
     return null
   }
   if (put.as === 'put') return { id }
-  const there = await host.store.call(put.uid)
   if (there && !sameContent(there, asked)) throw new PawlError('task_conflict', `The id is '${id}'.`)
   return { id, there: true }
 }
@@ -157,7 +165,7 @@ export function checkedId(id: unknown): string {
   if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && isPath(logPath(id))) return id
   throw new PawlError(
     'task_invalid',
-    `The id is ${JSON.stringify(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,
+    `The id is ${said(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,
   )
 }
 
@@ -165,7 +173,6 @@ const wakes: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activ
 const ends: readonly unknown[] = [undefined, 'cancel', 'abandon']
 
 export function checkWords({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
-  if (!wakes.includes(wake))
-    throw new PawlError('task_invalid', `wake is ${JSON.stringify(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
-  if (!ends.includes(onEnd)) throw new PawlError('task_invalid', `onEnd is ${JSON.stringify(onEnd)}, not 'cancel' or 'abandon'.`)
+  if (!wakes.includes(wake)) throw new PawlError('task_invalid', `wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
+  if (!ends.includes(onEnd)) throw new PawlError('task_invalid', `onEnd is ${said(onEnd)}, not 'cancel' or 'abandon'.`)
 }

@@ -1,16 +1,18 @@
 // TASKS: work that outlives the call, the turn and the process that began it (TASK-8). Code, models and other doors come through here.
 
+import { hash } from 'node:crypto'
 import { PawlError } from '../kernel/errors.ts'
 import { isTerminal } from '../kernel/task.ts'
 import type { Guard } from '../store/store.ts'
 import type { Task, TasksOfSession } from '../tool/task.ts'
 import { adoptTask, callMeant } from './adopt-task.ts'
 import type { Owner } from './host.ts'
+import { taskName, type TaskRow } from '../journal/task.ts'
 import { monitorKind } from './monitor.ts'
 import { listTasks, readTask } from './read-task.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { events, messages, sendMessage, sendSignal } from './signals.ts'
-import { startTask } from './start-task.ts'
+import { checkedId, startTask } from './start-task.ts'
 import { checkCircle, untilTask } from './wait-task.ts'
 import { whyOf } from './why.ts'
 
@@ -43,13 +45,22 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
       if (!started) throw new PawlError('lease_lost')
       return found(started.id)
     },
-    async schedule({ tool, input, title, wake, id, byModel }, when) {
+    async schedule({ tool, input, title, wake, id, byModel }, when, { place } = {}) {
       if (byModel && host.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
-      const name = id ?? `task_${host.ids.next()}`
+      const name = checkedId(id ?? `task_${host.ids.next()}`)
+      // The body that made it runs again, and it is over meanwhile: it does not come back.
+      const before = place === undefined ? undefined : await store.kept(taskName(owner, name))
+      const made = before && (JSON.parse(before.value) as TaskRow)
+      if (made?.ended && made.place === place) return { schedule: made.links.schedule ?? '', nextAt: null, task: await found(name) }
       const asked = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }
-      const made = await openSchedules(host, owner, name).create({ ...asked, ...when, id: `${name}.s`.slice(-64) })
-      return { schedule: made.id, nextAt: made.nextAt, task: await found(name) }
+      const monitor = { id: name, ...(place === undefined ? {} : { place }), ...(call === undefined ? {} : { call }) }
+      const { id: schedule, nextAt } = await openSchedules(host, owner, { monitor, fence }).create({
+        ...asked,
+        ...when,
+        id: scheduleOf(name),
+      })
+      return { schedule, nextAt, task: await found(name) }
     },
     async adopt(callId, { batch, occurrence, ...about } = {}) {
       const record = await callMeant(host, owner, callId, { batch, occurrence })
@@ -85,3 +96,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
     },
   }
 }
+
+/** The schedule that a monitor stands for. Ids of tasks may be longer, and begin with a dot. */
+const scheduleOf = (monitor: string): string =>
+  monitor.length > 60 || monitor.startsWith('.') ? hash('sha256', monitor, 'base64url') : `${monitor}.s`

@@ -45,6 +45,8 @@ export interface OccurrenceRow {
   readonly only: string | null
   readonly at: number
   readonly deliveries: readonly Delivery[]
+  /** The call whose body emitted it: it is known by its key at least until that has settled. */
+  readonly call?: string
 }
 
 /** What is kept of a delivery while it is due. */

@@ -1,12 +1,17 @@
 // TRIGGERS of a session (CRON-4): tasks, or messages, that begin when an event of a name is emitted. A subscription belongs to its session, an event to its tenant.
 
 import { PawlError } from '../kernel/errors.ts'
-import { decode } from '../kernel/value.ts'
+import { canonical } from '../kernel/canonical.ts'
+import { frame } from '../kernel/id.ts'
+import { said } from '../kernel/said.ts'
+import { decode, type Json } from '../kernel/value.ts'
+import { endName } from '../journal/task.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard } from '../store/store.ts'
-import { checkEvent, emit, type EmitHost, type Occurrence } from './emit.ts'
+import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit.ts'
 import type { Owner } from './host.ts'
 import { heardName, readSubscription, shownSubscription, type Subscription, subscriptionName, type SubscriptionRow } from './trigger-row.ts'
+import type { Turns } from './turns.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
 
 export interface Subscribe extends WhatStarts {
@@ -38,12 +43,16 @@ export interface Triggers {
   emit(event: string, payload: unknown, how: Emit): Promise<Occurrence>
 }
 
+export interface TriggersHost extends EmitHost {
+  readonly turns: Turns
+}
+
 const most = 100
-const mostTries = 100
+const mostTries = 1_000
 const fields = ['event', 'tool', 'input', 'payloadTo', 'message', 'title', 'wake', 'id'] as const
 const refuse = refusing('trigger_invalid')
 
-export function openTriggers(host: EmitHost, owner: Owner): Triggers {
+export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
   /** Whatever makes or removes one goes through this by compare-and-set, so they are counted right. */
@@ -55,14 +64,15 @@ export function openTriggers(host: EmitHost, owner: Owner): Triggers {
     for await (const kept of everyKept(store, { of: 'subscription', ...of })) found.push({ id: kept.key, row: readSubscription(kept) })
     return found.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
-  const until = async <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> => {
-    for (let tries = 0; tries < mostTries; tries++) {
-      const opened = await store.kept(gate)
-      const ended = await attempt([{ kind: 'kept', ...gate, revision: opened?.revision ?? 0 }])
-      if (ended !== undefined) return ended
-    }
-    throw new PawlError('store_unavailable', 'Others were always first to change these subscriptions.')
-  }
+  const until = <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> =>
+    host.turns.of(frame('triggers', of.tenant, of.session), async () => {
+      for (let tries = 0; tries < mostTries; tries++) {
+        const opened = await store.kept(gate)
+        const ended = await attempt([{ kind: 'kept', ...gate, revision: opened?.revision ?? 0 }])
+        if (ended !== undefined) return ended
+      }
+      throw new PawlError('store_unavailable', 'Others were always first to change these subscriptions.')
+    })
   const keepRow = (id: string, row: SubscriptionRow): NonNullable<Change['keep']> => {
     const sealed = row.secret ? { secret: true as const } : {}
     return [{ ...subscriptionName(of, id), ...sealed, value: JSON.stringify(row) }, { ...heardName(of, id, row.event), value: id }, bump]
@@ -70,7 +80,7 @@ export function openTriggers(host: EmitHost, owner: Owner): Triggers {
   const enable = (id: string, enabled: boolean): Promise<Subscription> =>
     until(async (guards) => {
       const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
-      if (!kept) throw new PawlError('trigger_unknown', `The id is ${JSON.stringify(id)}.`)
+      if (!kept) throw new PawlError('trigger_unknown', `The id is ${said(id)}.`)
       const row = { ...readSubscription(kept), enabled }
       return (await store.commit({ guards, keep: keepRow(id, row), events: [] })).ok ? shownSubscription(id, row) : undefined
     })
@@ -102,7 +112,10 @@ export function openTriggers(host: EmitHost, owner: Owner): Triggers {
           return shownSubscription(id, same.row)
         }
         if (there.length >= most) throw new PawlError('triggers_full', `${there.length} are there.`)
-        return (await store.commit({ guards, keep: keepRow(id, row), events: [] })).ok ? shownSubscription(id, row) : undefined
+        const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+        const written = await store.commit({ guards: [...guards, ended], keep: keepRow(id, row), events: [] })
+        if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of) throw new PawlError('session_ended')
+        return written.ok ? shownSubscription(id, row) : undefined
       })
     },
     unsubscribe: (id) =>
@@ -119,7 +132,10 @@ export function openTriggers(host: EmitHost, owner: Owner): Triggers {
     list: async () => (await all()).map(({ id, row }) => shownSubscription(id, row)),
     pause: (id) => enable(id, false),
     resume: (id) => enable(id, true),
-    emit: (event, payload, how) => emit(host, { tenant: of.tenant, session: how?.session }, event, payload, how?.key),
+    async emit(event, payload, how) {
+      checkEmit(how)
+      return emit(host, { tenant: of.tenant, session: how?.session }, event, payload, how?.key)
+    },
   }
 }
 
@@ -135,5 +151,6 @@ function payloadArgument({ payloadTo, message }: Subscribe): string | null {
 
 /** What was asked for, as one text. */
 function contentOf({ event, tool, input, payloadTo, message, title, wake }: SubscriptionRow): string {
-  return JSON.stringify([event, tool, input, payloadTo, message, title, wake])
+  const content = input === null ? null : canonical(JSON.parse(input) as Json)
+  return JSON.stringify([event, tool, content, payloadTo, message, title, wake])
 }

@@ -1,6 +1,7 @@
 // What a schedule or a trigger starts, checked when it is made (CRON-2): a tool that can run in the background, with arguments that it takes, or a message.
 
 import { PawlError } from '../kernel/errors.ts'
+import { said } from '../kernel/said.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import type { WakePolicy } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
@@ -41,7 +42,7 @@ export function refusing(code: Code): (why: string) => never {
 
 export function checkedId(id: unknown, code: Code): string {
   if (typeof id === 'string' && idShape.test(id)) return id
-  return refusing(code)(`The id is ${JSON.stringify(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`)
+  return refusing(code)(`The id is ${said(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`)
 }
 
 /** A name that does not exist is a misspelt one. */
@@ -64,14 +65,14 @@ export async function checkStart(
   const name = typeof request.tool === 'object' && request.tool !== null ? request.tool.name : request.tool
   if ((name === undefined) === (message === undefined))
     refuse(name === undefined ? 'It has neither tool nor message; give exactly one.' : 'It has both tool and message; give exactly one.')
-  if (!wakes.includes(wake)) refuse(`wake is ${JSON.stringify(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
-  const said = typeof title === 'string' ? title.toWellFormed().trim().slice(0, longestTitle).toWellFormed() : ''
+  if (!wakes.includes(wake)) refuse(`wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
+  const named = typeof title === 'string' ? title.toWellFormed().trim().slice(0, longestTitle).toWellFormed() : ''
   if (message !== undefined) {
     if (request.input !== undefined) refuse('A message takes no input.')
     if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())
       refuse('The message must be a text that is not blank.')
     if (!fits(message, host.mostBytes)) refuse(`The message has ${bytesIn(message)} bytes; at most ${host.mostBytes} are kept.`)
-    return { tool: null, input: null, message, title: said === '' ? 'Message' : said, wake, secret: false }
+    return { tool: null, input: null, message, title: named === '' ? 'Message' : named, wake, secret: false }
   }
   if (typeof name !== 'string' || name.trim() === '') return refuse('The tool must be the name of one.')
   const tool = host.tool(owner, name.trim())
@@ -84,5 +85,5 @@ export async function checkStart(
     const problems = checked.problems.slice(0, mostProblems).map(({ path, message: wrong }) => (path === '' ? wrong : `${path}: ${wrong}`))
     refuse(`The input does not fit ${tool.name}: ${problems.join('; ').slice(0, 1000).toWellFormed()}.`)
   }
-  return { tool: tool.name, input, message: null, title: said === '' ? (tool.title ?? tool.name) : said, wake, secret: tool.sensitive }
+  return { tool: tool.name, input, message: null, title: named === '' ? (tool.title ?? tool.name) : named, wake, secret: tool.sensitive }
 }

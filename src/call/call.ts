@@ -10,7 +10,7 @@ import { Bill } from './bill.ts'
 import { isPast, tooLateAt } from './clocks.ts'
 import { bounded } from './bound.ts'
 import { cancelledOutside } from './cancel-outside.ts'
-import { aboveOf, enterAgain, enterQueue, parkedAhead } from './enter.ts'
+import { aboveOf, enterAgain, enterQueue, followed, parkedAhead } from './enter.ts'
 import { isUnanswered } from '../journal/asks.ts'
 import { asksWhenUnknown, orAsked, unlessUnknown } from './find-out.ts'
 import { endedBy } from './emit.ts'
@@ -87,6 +87,9 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host)) return (end = notStarted('total'))
     if (invocation.landed)
       return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(invocation, accepted)))
+    const following = followed(asking) // a run that waits for the ones before it
+    const tooLate = following instanceof Promise ? await following : following
+    if (tooLate) return (end = tooLate)
     const deciding = poison ?? afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
     const decided = deciding instanceof Promise ? await deciding : deciding
     // What people have said, the policy, and people where it asks them (POL-2): what waits for them leaves the line.

@@ -60,6 +60,32 @@ export async function enterAgain({ invocation, host }: Asking, slot: Slot, lacks
   return abort.signal.aborted ? entered('stopped', waiting) : entered(await host.queue.enter(waiting), waiting)
 }
 
+/** A task that follows others: nothing of it happens, and nobody is asked about it, until they have settled; whatever they wait for meanwhile. */
+export function followed(asking: Asking): Soon<ToSettle | null> {
+  const { options, stopped, attempt } = asking.invocation
+  const { after } = options.task ?? {}
+  return after === undefined || stopped || attempt > 0 ? null : afterThose(asking, after)
+}
+
+async function afterThose({ invocation, tool, host }: Asking, before: readonly string[]): Promise<ToSettle | null> {
+  const waiting = new Waiting(invocation, tool, null, host.clock)
+  const abort = new AbortController()
+  const forget = waiting.onStop(() => abort.abort())
+  const tasks = host.tasks(invocation)
+  try {
+    // One that is forgotten has settled.
+    for (const id of before) if (await tasks.get(id)) await tasks.wait(id, { signal: abort.signal })
+  } catch (error) {
+    if (abort.signal.aborted) return notStarted(invocation.stopped ?? waiting.ranOut ?? 'queue')
+    // The store or the runtime is away. It decides nothing by that: whoever takes it up waits again.
+    if (error instanceof PawlError) invocation.end(error)
+    throw error
+  } finally {
+    forget()
+  }
+  return null
+}
+
 const none: readonly string[] = []
 
 /** The calls it runs under, the outermost first. */

@@ -34,8 +34,6 @@ export function fleetPlaces({ entry, above, back }: Slot, limits: FleetLimits, i
   if (isRoot && inCompany && limits.perSession !== Infinity) add(frame('session', tenant, session), limits.perSession)
   if (isRoot && inCompany && limits.perTenant !== Infinity) add(frame('tenant', tenant), limits.perTenant)
   if (task && limits.tasksPerSession !== Infinity) add(frame('tasks', tenant, session), limits.tasksPerSession)
-  // Runs of a schedule that follow each other.
-  if (task?.queue !== undefined) add(frame('task queue', tenant, session, task.queue), 1)
   // Rates are for starts.
   const toolRate = tool.limits.rate ?? limits.rate?.perTool
   if (!back && toolRate) add(frame('tool rate', tool.id), toolRate.count, milliseconds(toolRate.per, 'rate'))

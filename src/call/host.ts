@@ -50,8 +50,13 @@ export interface CallHost {
   ): Promise<NestedOutcome[]>
   /** Tasks of the session, for a body: what it starts belongs to the task that it is, if it is one. */
   tasks(of: Invocation): TasksOfSession
-  /** Emits an event to those who subscribed to it. */
-  trigger(of: { tenant: string; session?: string }, event: string, payload: unknown, key: string): Promise<unknown>
+  /** Emits an event of a body to those who subscribed to it. `placed`: its key is its place in the body. */
+  trigger(
+    of: Invocation,
+    event: string,
+    payload: unknown,
+    how: { key: string; session: string | undefined; placed: boolean },
+  ): Promise<unknown>
   /** The chore that deals with the tasks that this one started, when it has ended. */
   endOfTask(of: Invocation): { readonly asked: Asked; readonly keep: StepBeside['keep'] }
   /** Files of a session; every write of them is checked by `fence`. */

@@ -175,7 +175,6 @@ export class Queue {
       if (perTenant !== Infinity) gates.push(this.#count(frame('tenant', tenant), perTenant))
       // Counted across workers as well (fleet.ts); here, so that those who wait for each other in this process do not ask the store.
       if (task && tasksPerSession !== Infinity) gates.push(this.#count(frame('tasks', tenant, session), tasksPerSession))
-      if (task?.queue !== undefined) gates.push(this.#count(frame('task queue', tenant, session, task.queue), 1))
       if (task) gates.push(this.#count(frame('tasks of', tenant), this.#tasksPerTenant), this.#tasks)
       gates.push(this.#worker)
     }

@@ -11,6 +11,7 @@ import { runUnder } from './task-run.ts'
 export function tasksInBody({ invocation, host, signal }: Around, inside: Inside): Tasks {
   const tasks = host.tasks(invocation)
   let started = 0
+  let scheduled = 0
   let sent = 0
   let waits = 0
 
@@ -72,7 +73,8 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
 
   const schedule: Tasks['schedule'] = (task, when) => {
     inside.entry()
-    return tasks.schedule({ ...task, id: task.id ?? `task_${place(`task:${++started}`)}` }, when)
+    const id = task.id ?? `task_${place(`task:${++started}`)}`
+    return tasks.schedule({ ...task, id }, when, { place: place(`schedule:${++scheduled}`) })
   }
 
   return {

@@ -235,13 +235,12 @@ export function verbsOf(context: Around): Verbs {
     },
     emit: emitting(context, taskRun, inside),
     triggers: {
-      async emit(event, payload, { key, session } = {}) {
+      async emit(event, payload, how = {}) {
         leaf('triggers.emit')
         entry()
-        const named = key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
-        const { tenant } = request.position
+        const key = how?.key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
         try {
-          await host.trigger({ tenant, ...(session === undefined ? {} : { session }) }, event, payload, named)
+          await host.trigger(invocation, event, payload, { ...how, key, session: how?.session, placed: how?.key === undefined })
         } catch (error) {
           if (isLoss(error)) invocation.end(error) // it is taken up again, and tells again
           throw error

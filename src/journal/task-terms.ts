@@ -8,6 +8,6 @@ export interface TaskTerms {
   /** The task that started it, where one did. */
   readonly parent?: string
   readonly wake: WakePolicy
-  /** Runs of one schedule that follow each other. */
-  readonly queue?: string
+  /** Tasks before it in a line: nothing of it happens, and nobody is asked about it, until they have settled. */
+  readonly after?: readonly string[]
 }

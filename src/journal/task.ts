@@ -8,7 +8,7 @@ import type { InputRequest, OnEnd, TaskArtifact, TaskProgress, TaskState, WakePo
 import type { Json } from '../kernel/value.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
 
-/** What it was started as. Written once. */
+/** What it was started as. Written once; what has no call, again when it ends. */
 export interface TaskRow {
   /** The call, as events name it. */
   readonly uid: string
@@ -22,6 +22,10 @@ export interface TaskRow {
   readonly createdAt: number
   /** The call that started it, as events name it; and the schedule or trigger. */
   readonly links: { readonly call?: string; readonly schedule?: string; readonly trigger?: string; readonly slot?: number }
+  /** Of what stands for a schedule: where in a body it was made. */
+  readonly place?: string
+  /** Likewise, how it ended, written with the end of the schedule: that may be forgotten sooner. */
+  readonly ended?: { readonly state: 'succeeded' | 'cancelled'; readonly at: number; readonly runs: number }
 }
 
 /** What its runner tells. */

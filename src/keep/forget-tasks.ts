@@ -5,6 +5,7 @@ import {
   childName,
   childrenOf,
   logPath,
+  messageName,
   orderName,
   resultPath,
   runName,
@@ -26,14 +27,14 @@ type Gone = NonNullable<Change['keep']>[number]
 /** How many calls are asked about at once. */
 const atOnce = 100
 
-/** Tells how many there were. */
-export async function forgetTasks(store: Store, tenant: string | undefined): Promise<number> {
+/** `before`: what has no call, and ended before then, goes too. Tells how many there were. */
+export async function forgetTasks(store: Store, before: number, tenant: string | undefined): Promise<number> {
   let forgotten = 0
   for (let after = ''; ;) {
     const rows = await store.keptOf({ of: 'task-order', ...(tenant === undefined ? {} : { tenant }), after, limit: atOnce })
     const calls = await Promise.all(rows.map(async ({ key }) => store.call(key)))
     for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
-      if (calls[order] || (await standsForSchedule(store, { tenant: whose, session }, id))) continue
+      if (calls[order] || (await staysByItself(store, { tenant: whose, session }, id, before))) continue
       await store.commit({ guards: [], keep: await rowsOfTask(store, { tenant: whose, session }, id, key), events: [] })
       forgotten++
     }
@@ -43,15 +44,31 @@ export async function forgetTasks(store: Store, tenant: string | undefined): Pro
   }
 }
 
-/** A monitor has no call: it is there as long as its schedule is. */
-async function standsForSchedule(store: Store, of: Scope, id: string): Promise<boolean> {
+/** A monitor has no call: it is there until it has ended. What it said before then is forgotten while it goes on. */
+async function staysByItself(store: Store, of: Scope, id: string, before: number): Promise<boolean> {
   const kept = await store.kept(taskName(of, id))
-  const { schedule } = kept ? (JSON.parse(kept.value) as TaskRow).links : {}
-  const there = schedule === undefined ? undefined : await store.kept({ of: 'schedule', ...of, key: schedule })
-  return there !== undefined && (JSON.parse(there.value) as { monitor?: string }).monitor === id
+  const { kind = '', ended, links } = kept ? (JSON.parse(kept.value) as TaskRow) : {}
+  if (kind !== 'monitor' || (ended && ended.at < before)) return false
+  const there = ended ? undefined : await store.kept({ of: 'schedule', ...of, key: links?.schedule ?? '' })
+  if (!ended && (there === undefined || (JSON.parse(there.value) as { monitor?: string }).monitor !== id)) return false
+  const { key: until } = messageName(of, id, before, '')
+  const gone: Gone[] = []
+  for await (const { key } of everyKept(store, { of: 'task-message', ...of }, `${id}:`)) {
+    if (key >= until) break
+    gone.push({ of: 'task-message', ...of, key, value: null })
+  }
+  if (gone.length > 0) await store.commit({ guards: [], keep: gone, events: [] })
+  return true
 }
 
-/** Events that were emitted before then, and of which nothing is still to be delivered. */
+/** Events that were emitted to one session alone: what they carry is that session's. */
+export async function eraseOccurrences(store: Store, { tenant, session }: Scope): Promise<void> {
+  for await (const { of, key, value } of everyKept(store, { of: 'occurrence', tenant, session: '' }))
+    if ((JSON.parse(value) as { only: string | null }).only === session)
+      await store.commit({ guards: [], keep: [{ of, tenant, session: '', key, value: null }], events: [] })
+}
+
+/** Events that were emitted before then, of which nothing is still to be delivered, and whose emitter is not open. */
 export async function forgetOccurrences(store: Store, before: number, tenant: string | undefined): Promise<void> {
   const whose = tenant === undefined ? {} : { tenant }
   const due = new Set<string>()
@@ -60,7 +77,11 @@ export async function forgetOccurrences(store: Store, before: number, tenant: st
     if (delivery) due.add(delivery.occurrence)
   }
   for await (const { of, tenant: own, session, key, value } of everyKept(store, { of: 'occurrence', ...whose })) {
-    if ((JSON.parse(value) as { at: number }).at >= before || due.has(key)) continue
+    const { at, call } = JSON.parse(value) as { at: number; call?: string }
+    if (at >= before || due.has(key)) continue
+    // A body that runs again emits it again.
+    const emitter = call === undefined ? undefined : await store.call(call)
+    if (emitter && emitter.state !== 'settled') continue
     await store.commit({ guards: [], keep: [{ of, tenant: own, session, key, value: null }], events: [] })
   }
 }

@@ -5,7 +5,7 @@
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
-import { forgetOccurrences, forgetTasks } from './forget-tasks.ts'
+import { eraseOccurrences, forgetOccurrences, forgetTasks } from './forget-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
 
 export interface PruneOptions {
@@ -66,7 +66,7 @@ export async function prune({ store, clock }: KeepHost, options: PruneOptions): 
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
   await forgetRules(store, before, tenant)
   const erased = await pages(store, { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) }, limit)
-  await forgetTasks(store, tenant)
+  await forgetTasks(store, before, tenant)
   await forgetOccurrences(store, before, tenant)
   return erased
 }
@@ -98,6 +98,7 @@ export async function erase(host: KeepHost, options: EraseOptions): Promise<Eras
   if (open === 'cancel') await cancelOpen(host, of, milliseconds(within, 'within'))
   await refuseOpen(host.store, of, 'Nothing was erased.')
   const erased = await pages(host.store, { of }, Number.POSITIVE_INFINITY)
+  if (session !== undefined) await eraseOccurrences(host.store, { tenant: of.tenant, session })
   const traces = !(await host.store.scrub())
   // What began meanwhile has kept its session.
   await refuseOpen(host.store, of, `It began while ${erased.calls} settled calls were erased; what is left stands as it was.`)

@@ -1,6 +1,7 @@
 // WORDS: a length of time, as milliseconds or as a string like '30s', '1.5h', '3d'.
 
 import { PawlError } from './errors.ts'
+import { said } from './said.ts'
 
 export type Duration = number | string
 
@@ -13,13 +14,13 @@ const longest = 3_155_760_000_000
 export function milliseconds(duration: Duration, what: string): number {
   if (typeof duration === 'number') {
     if (duration >= 0 && duration <= longest) return Math.ceil(duration)
-  } else {
+  } else if (typeof duration === 'string') {
     const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(duration)
     const ms = match ? Number(match[1]) * (unit[match[2] as string] as number) : Infinity
     if (ms <= longest) return Math.ceil(ms)
   }
   throw new PawlError(
     'config_invalid',
-    `${what} is ${JSON.stringify(duration)}, which is not a duration: give milliseconds or a string like '500ms', '30s', '5m', '2h', '3d'.`,
+    `${what} is ${said(duration)}, which is not a duration: give milliseconds or a string like '500ms', '30s', '5m', '2h', '3d'.`,
   )
 }

@@ -22,15 +22,17 @@ export interface Expression {
 /** Every list of every field fits; beyond it somebody wants to keep us busy. */
 const longest = 512
 
-const aliases: Readonly<Record<string, string>> = {
-  '@hourly': '0 * * * *',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@weekly': '0 0 * * 0',
-  '@monthly': '0 0 1 * *',
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-}
+const aliases = new Map(
+  Object.entries({
+    '@hourly': '0 * * * *',
+    '@daily': '0 0 * * *',
+    '@midnight': '0 0 * * *',
+    '@weekly': '0 0 * * 0',
+    '@monthly': '0 0 1 * *',
+    '@yearly': '0 0 1 1 *',
+    '@annually': '0 0 1 1 *',
+  }),
+)
 
 interface Field {
   readonly name: string
@@ -125,9 +127,9 @@ export function readExpression(given: string): Expression {
     throw new PawlError('schedule_invalid', `The cron expression has ${given.length} characters; ${longest} are enough for any.`)
   }
   const trimmed = given.trim()
-  const parts = (aliases[trimmed.toLowerCase()] ?? trimmed).split(/\s+/)
+  const parts = (aliases.get(trimmed.toLowerCase()) ?? trimmed).split(/\s+/)
   if (trimmed.startsWith('@') && parts.length === 1) {
-    throw new PawlError('schedule_invalid', `There is no alias ${show(trimmed)}; there are ${Object.keys(aliases).join(', ')}.`)
+    throw new PawlError('schedule_invalid', `There is no alias ${show(trimmed)}; there are ${[...aliases.keys()].join(', ')}.`)
   }
   if (parts.length !== 5 || trimmed === '') {
     const count = trimmed === '' ? 0 : parts.length

@@ -148,7 +148,9 @@ export interface Tasks {
 }
 
 /** The same for the runtime itself, which may stop to wait. */
-export interface TasksOfSession extends Omit<Tasks, 'wait'> {
+export interface TasksOfSession extends Omit<Tasks, 'wait' | 'schedule'> {
+  /** `place`: where in a body it is; run again, that makes it once. */
+  schedule(task: StartTask, when: When, how?: { readonly place?: string }): ReturnType<Tasks['schedule']>
   wait(id: string, how: WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal; readonly waits?: string }): Promise<Task>
 }
 
