@@ -29,9 +29,9 @@ export async function rowsOfMonitor(
   store: Store,
   of: Scope,
   { id, place, call }: Monitor,
-  about: { schedule: string; order: string; title: string; tool: string; at: number },
+  about: { schedule: string; order: string; title: string; tool: string; at: number; secret: boolean },
 ): Promise<{ guards: Guard[]; keep: Keep }> {
-  const { schedule, order, title, tool, at } = about
+  const { schedule, order, title, tool, at, secret } = about
   const there = await store.kept(taskName(of, id))
   const before = there && (JSON.parse(there.value) as TaskRow)
   if (before && before.kind !== monitorKind) throw new PawlError('task_conflict', `The id is '${id}'.`)
@@ -55,7 +55,11 @@ export async function rowsOfMonitor(
   }
   return {
     guards: [{ kind: 'kept', ...taskName(of, id), revision: there?.revision ?? 0 }],
-    keep: [...gone, { ...taskName(of, id), value: JSON.stringify(row) }, { ...orderName(of, order), value: id }],
+    keep: [
+      ...gone,
+      { ...taskName(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
+      { ...orderName(of, order), value: id },
+    ],
   }
 }
 
@@ -74,7 +78,7 @@ export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, 
   const row = kept && (JSON.parse(kept.value) as TaskRow)
   if (!row || row.kind !== monitorKind || row.ended) return []
   const ended = { state: after ? ('succeeded' as const) : ('cancelled' as const), at, runs: (after ?? before).runs }
-  return [{ ...taskName(of, monitor), value: JSON.stringify({ ...row, ended }) }]
+  return [{ ...taskName(of, monitor), ...(before.secret ? { secret: true as const } : {}), value: JSON.stringify({ ...row, ended }) }]
 }
 
 const succeeded: Outcome = { status: 'success', value: null, summary: 'Scheduled monitor completed' }

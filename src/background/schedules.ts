@@ -190,7 +190,7 @@ export function openSchedules(
         const over = others.filter((each) => each.row.state === 'ended')
         const forgotten = over.slice(0, Math.max(0, over.length + 1 - mostKept))
         const { title, tool } = row
-        const about = { schedule: id, order: ids.next(), title, tool: tool ?? '', at: now }
+        const about = { schedule: id, order: ids.next(), title, tool: tool ?? '', at: now, secret }
         const seen = monitor && (await rowsOfMonitor(store, of, monitor, about))
         const written = await store.commit({
           guards: [

@@ -13,11 +13,14 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { isThenable } from '../kernel/soon.ts'
 import { type Clock, systemClock } from '../kernel/time.ts'
+import { launchOf } from './environment.ts'
+import { endMarked } from './end-marked.ts'
 import { beganAt, killMarked, mark } from './marked.ts'
 import { KeptOutput } from './output.ts'
 import { findProgram, standardPath } from './program.ts'
-import { unwatch, watch } from './watcher.ts'
+import { watch } from './watcher.ts'
 
 export interface ProcessOptions {
   /** The system's if left out. */
@@ -25,13 +28,16 @@ export interface ProcessOptions {
   /** Ends the tree. One that is aborted already starts nothing. */
   readonly signal?: AbortSignal | undefined
   readonly cwd?: string | undefined
-  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given. Names that no shell takes ('a.b') are lost. */
+  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given, and PAWL_RUN is ours. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** What it reads; without it there is nothing to read. */
   readonly input?: string | undefined
-  /** Everything that is written, as it comes, whole characters. If it throws, the tree is ended and the error is thrown. */
-  readonly onOutput?: ((text: string, stream: 'stdout' | 'stderr') => void) | undefined
-  /** How many characters are kept of each stream: the first and the last half. 262,144 unless given. */
+  /**
+   * Everything that is written, as it comes, whole characters. If it throws, or a promise that it gives rejects, the tree is ended and the error is thrown.
+   * Promises are waited for at the end, not in between.
+   */
+  readonly onOutput?: ((text: string, stream: 'stdout' | 'stderr') => unknown) | undefined
+  /** How many characters are kept of each stream, at least one: the first and the last half. 262,144 unless given. */
   readonly mostOutput?: number | undefined
   readonly timeout?: Duration | undefined
   /** How long the tree has between SIGTERM and SIGKILL: the program itself, and whatever still holds its output. '2s' unless given. */
@@ -62,11 +68,14 @@ export async function runProcess(file: string, args: readonly string[], options:
   const { signal, clock = systemClock } = options
   const grace = milliseconds(options.grace ?? '2s', 'grace')
   const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
+  const { mostOutput = 262_144 } = options
+  if (!Number.isSafeInteger(mostOutput) || mostOutput < 1)
+    throw new PawlError('config_invalid', `mostOutput is ${String(mostOutput)}; it must be a whole number above zero.`)
   const run = randomUUID()
   const env = { PATH: standardPath, ...options.env, [mark]: run }
   const program = await findProgram(file, env.PATH, options.cwd)
-  const out = new KeptOutput(options.mostOutput ?? 262_144)
-  const err = new KeptOutput(options.mostOutput ?? 262_144)
+  const out = new KeptOutput(mostOutput)
+  const err = new KeptOutput(mostOutput)
   const ended = (code: number | null, killedBy: string | null): ProcessEnd => ({
     code,
     killedBy,
@@ -74,9 +83,10 @@ export async function runProcess(file: string, args: readonly string[], options:
     stderr: err.text,
     cut: out.cut || err.cut,
   })
+  const launch = await launchOf(program, args, env)
   if (signal?.aborted) return ended(null, 'cancel')
 
-  const child = start(['-c', launcher, 'sh', program, ...args], { ...options, env })
+  const child = start(['-c', launcher, 'sh', ...launch.command], { ...options, env: launch.env })
   const pid = child.pid
   if (pid === undefined) {
     const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
@@ -94,6 +104,9 @@ export async function runProcess(file: string, args: readonly string[], options:
   let thrown: { readonly error: unknown } | undefined
   let left: { readonly code: number | null; readonly by: NodeJS.Signals | null } | undefined
   const over = Promise.withResolvers<void>()
+  /** What the listener has not ended yet, and when that is not waited for any longer. */
+  const unheard = new Set<Promise<void>>()
+  const enough = Promise.withResolvers<void>()
   const alarms = new Set<() => void>()
   const later = (ms: number, what: () => void): void => void alarms.add(clock.timer(ms, what))
 
@@ -111,17 +124,26 @@ export async function runProcess(file: string, args: readonly string[], options:
   }
   const stop = (why: 'cancel' | 'timeout'): void => {
     if (!ending && !left) reason = why
+    enough.resolve()
     endTree(grace)
   }
   const cancel = (): void => stop('cancel')
+  const broken = (error: unknown): void => {
+    thrown ??= { error }
+    endTree(grace)
+  }
   const hear = (kept: KeptOutput, stream: 'stdout' | 'stderr', bytes?: Buffer): void => {
     const text = bytes ? kept.take(bytes) : kept.end()
     if (text === '' || thrown) return
     try {
-      options.onOutput?.(text, stream)
+      const hearing = options.onOutput?.(text, stream)
+      if (!isThenable(hearing)) return
+      const heard: Promise<void> = Promise.resolve(hearing)
+        .then(() => {}, broken)
+        .finally(() => unheard.delete(heard))
+      unheard.add(heard)
     } catch (error) {
-      thrown = { error }
-      endTree(grace)
+      broken(error)
     }
   }
 
@@ -141,7 +163,7 @@ export async function runProcess(file: string, args: readonly string[], options:
   child.once('exit', closed)
   child.stdout?.once('close', closed)
   child.stderr?.once('close', closed)
-  if (timeout !== undefined) later(timeout, () => stop('timeout'))
+  const inTime = timeout === undefined ? () => {} : clock.timer(timeout, () => stop('timeout'))
   signal?.addEventListener('abort', cancel, { once: true })
   child.stdin?.end(options.input ?? '')
 
@@ -152,11 +174,12 @@ export async function runProcess(file: string, args: readonly string[], options:
   } finally {
     ending = true
     for (const callOff of alarms) callOff()
-    signal?.removeEventListener('abort', cancel)
     tell('SIGKILL')
-    await killMarked(run, since)
-    unwatch(pid)
+    await endMarked(run, since)
     for (const stream of child.stdio) stream?.destroy()
+    if (unheard.size > 0) await Promise.race([Promise.all(unheard), enough.promise])
+    inTime()
+    signal?.removeEventListener('abort', cancel)
   }
   if (thrown) throw thrown.error
   return ended(left?.code ?? null, reason ?? left?.by ?? null)

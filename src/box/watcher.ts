@@ -16,11 +16,13 @@ while read -r what pid run; do
   case $what in
     +) open="$open $pid:$run" ;;
     -) rest=
-       for each in $open; do [ "\${each%%:*}" = "$pid" ] || rest="$rest $each"; done
+       for each in $open; do [ "\${each#*:}" = "$run" ] || rest="$rest $each"; done
        open=$rest ;;
   esac
 done
-for each in $open; do kill -9 "-\${each%%:*}"; done
+for each in $open; do
+  case $each in none:*) ;; *) kill -9 "-\${each%%:*}" ;; esac
+done
 for round in 1 2 3 4 5; do
   for each in $open; do
     for found in $(grep -ls "${mark}=\${each#*:}" /proc/[0-9]*/environ); do
@@ -32,8 +34,8 @@ for round in 1 2 3 4 5; do
 done
 `
 
-/** The open trees: the number of the group, and the mark of the run. */
-const open = new Map<number, string>()
+/** The open trees: the mark of the run, and the number of the group while it may be there. */
+const open = new Map<string, number | 'none'>()
 let watcher: ChildProcess | undefined
 
 function begin(): ChildProcess {
@@ -56,18 +58,25 @@ function begin(): ChildProcess {
   }
   mine.once('exit', lost)
   mine.once('error', () => void (watcher = watcher === mine ? undefined : watcher))
-  for (const [pid, run] of open) mine.stdin?.write(`+ ${pid} ${run}\n`)
+  for (const [run, pid] of open) mine.stdin?.write(`+ ${pid} ${run}\n`)
   return mine
 }
 
 /** From when this resolves the tree dies with us. */
 export async function watch(pid: number, run: string): Promise<void> {
   const { stdin } = begin()
-  open.set(pid, run)
+  open.set(run, pid)
   const error = await new Promise<Error | null | undefined>((resolve) => stdin?.write(`+ ${pid} ${run}\n`, resolve))
   if (error) throw new PawlError('program_unavailable', `The watcher of its processes is gone: ${error.message}.`, { cause: error })
 }
 
-export function unwatch(pid: number): void {
-  if (open.delete(pid)) watcher?.stdin?.write(`- ${pid}\n`)
+/** Nothing is left of it. */
+export function unwatch(run: string): void {
+  if (open.delete(run)) watcher?.stdin?.write(`- none ${run}\n`)
+}
+
+/** The group is no more, but what has left it may be. */
+export function unwatchGroup(run: string): void {
+  open.set(run, 'none')
+  watcher?.stdin?.write(`- none ${run}\n+ none ${run}\n`)
 }

@@ -29,7 +29,7 @@ function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): 
     typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed()
   if (!isText(name, longestName) || !isText(type, longestName) || (path === undefined) === (url === undefined))
     throw new PawlError('task_invalid', `An artifact has a name and a type of 1 to ${longestName} characters, and a path or a url.`)
-  if (path !== undefined) return { name, type, path: filePath(path as string).path }
+  if (path !== undefined) return { name, type, path: filePath(path).path }
   if (!isText(url, longestUrl)) throw new PawlError('task_invalid', `The url of an artifact is a text of 1 to ${longestUrl} characters.`)
   return { name, type, url }
 }

@@ -52,9 +52,14 @@ export class Turns {
     return place
   }
 
-  /** A call that comes back after a crash. It has a turn of its own, unless it has one already. */
+  /**
+   * A call that comes back after a crash. It has a turn of its own, unless it has one already. One that all of its line have left is none: the line was
+   * another worker's for a while, and comes back whole.
+   */
   returns(line: Line, position: CallPosition, kind: Concurrency['kind'], stops = false): void {
-    if (this.#places.get(position)) return
+    const before = this.#places.get(position)
+    if (before && !before.line.done) return
+    if (before) this.#remove(before)
     const place = this.expect(line, position, kind)
     place.returned = true
     place.stops = stops

@@ -5,7 +5,6 @@
 import { frame } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { InputRequest, OnEnd, TaskArtifact, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
-import type { Json } from '../kernel/value.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
 
 /** What it was started as. Written once; what has no call, again when it ends. */

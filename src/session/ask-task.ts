@@ -22,7 +22,7 @@ export function askTask(host: TaskAsking, place: Place, call: CallAsk, { batch, 
   const limits: ArgumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
   const alone = { occurrence: 0, order: 0, line: null, stop: false, root: undefined, above: undefined, turn: place.turn }
   // The host names the tool, or has let the model name it: what may be run in the background is not internal by accident.
-  return askedOf(call, entry, place, { batch, byHost: true, task, ...alone }, limits, host.sealFor(entry?.sensitive === true))
+  return askedOf(call, entry, place, { batch, byHost: true, task, ...alone }, limits, () => host.sealFor(entry?.sensitive === true))
 }
 
 /** On whose behalf a body starts tasks, and what started them. */

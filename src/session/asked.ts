@@ -48,9 +48,10 @@ export function askedOf(
   place: Place,
   at: { occurrence: number; byHost: boolean | undefined } & Around,
   limits: ArgumentLimits,
-  seal: Seal | null,
+  sealFor: (read: ReadArguments) => Seal | null,
 ): Asked {
   const read = readArguments(call.input, limits)
+  const seal = sealFor(read)
   const { idempotencyKey: key } = call
   const position: CallPosition =
     key === undefined

@@ -24,6 +24,7 @@ import { conflict, type Ended, factsOf, neverBegun, notStarted, stops } from './
 import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
 import type { BatchesHost } from './host.ts'
 import type { Moves } from './moves.ts'
+import { isSensitive } from './sensitive.ts'
 import type { Standing } from './standing.ts'
 import { takenDown, wasTakenDown } from './taken-down.ts'
 
@@ -80,9 +81,10 @@ export class Batches {
       seen.set(call.id, occurrence + 1)
       const { batch, root, above, turn, byHost, inTask } = how
       const entry = entries[order]
-      const seal = this.#sealFor(how.sealed === true || entry?.sensitive === true)
       const at = { batch, occurrence, order, root, above, turn, byHost, inTask, line: line?.name ?? null, stop: strict }
-      return askedOf(call, entry, place, at, this.#reading, seal)
+      return askedOf(call, entry, place, at, this.#reading, (read) =>
+        this.#sealFor(how.sealed === true || isSensitive(entry, read, how.tools)),
+      )
     })
     const turns = line
       ? asks.map(({ position }, order) => this.#queue.turns.expect(line, position, kinds[order] ?? 'parallel', strict))

@@ -19,7 +19,6 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { secretOf } from '../../secret/host-keys.ts'
 import { derived } from '../../wait/key.ts'
 import { encodeResolution } from '../../wait/resolution.ts'
-import { refuseOtherInput } from '../difference.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
 import { CallAsks } from './asks.ts'
 import { Beside } from './beside.ts'
@@ -184,16 +183,8 @@ export class LocalInvocation implements Invocation {
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { held } = this
     const round = this.retries + 1
-    const found = this.#known.step(spec.key)
-    if (found) {
-      if (found.input !== spec.input) refuseOtherInput(spec.key, found.input, spec.input)
-      if (found.state === 'done') return { done: found.value as string }
-      // Once is once: what failed may have had its effect all the same.
-      if (found.state === 'failed' && (spec.once || found.round === round)) return { failed: found.value as string }
-      if (found.state === 'started' && spec.once) {
-        throw new PawlError('step_unknown', `The step is '${spec.key}'.`, { details: { step: spec.key, startedAt: found.at } })
-      }
-    }
+    const known = this.#known.endOf(spec, round)
+    if (known) return known
     const { attempt } = this
     if (spec.once) {
       const started = this.#step(spec.key, 'started', null, round, spec.input)

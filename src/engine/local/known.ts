@@ -2,6 +2,9 @@
 // of it, so the maps are made when there is something to keep.
 
 import type { StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import { PawlError } from '../../kernel/errors.ts'
+import { refuseOtherInput } from '../difference.ts'
+import type { StepEnd, StepSpec } from '../engine.ts'
 import { isResting } from './deaths.ts'
 
 const retryKey = /^retry:\d+$/
@@ -23,6 +26,19 @@ export class Known {
 
   step(key: string): StepRecord | undefined {
     return this.#steps?.get(key)
+  }
+
+  /** How a step ended, if it is not to run in this round; throws if nobody knows and it must not run twice. */
+  endOf({ key, input, once }: StepSpec, round: number): StepEnd | null {
+    const found = this.step(key)
+    if (!found) return null
+    if (found.input !== input) refuseOtherInput(key, found.input, input)
+    if (found.state === 'done') return { done: found.value as string }
+    // Once is once: what failed may have had its effect all the same.
+    if (found.state === 'failed' && (once || found.round === round)) return { failed: found.value as string }
+    if (found.state === 'started' && once)
+      throw new PawlError('step_unknown', `The step is '${key}'.`, { details: { step: key, startedAt: found.at } })
+    return null
   }
 
   keep(step: StepRecord): void {

@@ -1,6 +1,7 @@
 // A call somebody here runs or waits for.
 
 import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
+import { PawlError } from '../../kernel/errors.ts'
 import type { Outcome } from '../../kernel/outcome.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { decode } from '../../kernel/value.ts'
@@ -24,6 +25,8 @@ export class Live {
   recording: Promise<void> | null = null
   /** Something was told of it while this worker held it. */
   newsWhileHeld = false
+  /** When the execution that holds it, or held it last, has ended. */
+  driving: Promise<void> | null = null
   #invocation: LocalInvocation | null = null
   #onRest: (() => void) | null = null
 
@@ -56,6 +59,15 @@ export class Live {
     this.#invocation = invocation
     this.parked = false
     invocation.onIdle = () => this.#onRest?.()
+  }
+
+  /** It was claimed anew: an execution that held it before is lost, and not heard any more. When that one has ended, if there is one. */
+  lost(fence: number): Promise<void> | null {
+    const before = this.#invocation
+    if (!before || before.request.fence === fence) return null
+    this.release()
+    before.end(new PawlError('lease_lost'))
+    return this.driving
   }
 
   /** This worker has driven it as far as it can: to its end, or to where it waits without us. */

@@ -50,6 +50,11 @@ export class Lives {
     if (this.byUid.delete(live.uid) && this.byUid.size === 0) this.#release()
   }
 
+  /** These were claimed anew. The ends of executions here that had held some of them before. */
+  lost(records: readonly CallRecord[]): Promise<void>[] {
+    return records.flatMap(({ uid, fence }) => this.byUid.get(uid)?.lost(fence) ?? [])
+  }
+
   /** Tells whoever waits for it. */
   ended(live: Live, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
     live.release()

@@ -13,9 +13,9 @@ import { takeDown } from './children.ts'
 import { type Host, openHost } from './host.ts'
 import type { LocalEngineOptions } from './options.ts'
 import { LocalInvocation } from './invocation.ts'
-import { sameContent } from '../content.ts'
 import { handOver } from './hand-over.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
+import { joined } from './joined.ts'
 import type { Live } from './live.ts'
 import { Lives } from './lives.ts'
 import type { Lease } from './lease.ts'
@@ -26,6 +26,8 @@ import { arrival, put, submit } from './submit.ts'
 import { Sweeper } from './sweep.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
+
+const overOf = ({ stopped }: LocalInvocation): PawlError => (stopped && 'over' in stopped ? stopped.over : new PawlError('lease_lost'))
 
 export class LocalEngine implements Engine {
   readonly #host: Host
@@ -51,11 +53,17 @@ export class LocalEngine implements Engine {
     this.#cancels = new Cancels(store, this.#host.answers, this.#lives)
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
-      drives: (uid) => (this.#lives.byUid.get(uid)?.invocation ?? null) !== null,
+      drives: (uid) => this.#lives.byUid.get(uid)?.invocation?.request.fence ?? null,
       gone: (position) => options.gone?.(position),
       take: async (records, lapses) => {
-        options.returning?.(records)
-        await Promise.all(records.map((record) => this.#adopt(record, lapses)))
+        const go = async (): Promise<void> => {
+          options.returning?.(records)
+          await Promise.all(records.map((record) => this.#adopt(record, lapses)))
+        }
+        // Its turn and its places are the lost one's until that has ended; what else there is to claim need not wait for that.
+        const before = this.#lives.lost(records)
+        if (before.length > 0) this.#looks(Promise.all(before).then(go))
+        else await go()
       },
     })
     this.#outside = new Outside({
@@ -64,7 +72,7 @@ export class LocalEngine implements Engine {
       timers,
       lives: this.#lives.byUid,
       settled: (record) => void this.#watch(record),
-      broken: (live, error) => this.#unknown(live, error),
+      broken: (live, error) => (live.invocation ? undefined : this.#unknown(live, error)),
     })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
@@ -95,7 +103,8 @@ export class LocalEngine implements Engine {
       live = this.#open(asked)
       if (live instanceof Promise) this.#lives.stand(position, live)
     }
-    return live instanceof Promise ? live.then((opened) => this.#joined(opened, asked)) : this.#joined(live, asked)
+    const { store } = this.#host
+    return live instanceof Promise ? live.then((opened) => joined(store, opened, asked)) : joined(store, live, asked)
   }
 
   #check(): void {
@@ -172,18 +181,6 @@ export class LocalEngine implements Engine {
     return live
   }
 
-  #joined(live: Live, asked: Asked): Started | Promise<Started> {
-    if (live.hash === asked.hash) {
-      const { uid, parked } = live
-      return parked ? { as: 'accepted', uid, settled: live.settled(), parked } : { as: 'accepted', uid, settled: live.settled() }
-    }
-    return (async () => {
-      const record = (await this.#host.store.callAt(live.position)) ?? (live.invocation as LocalInvocation).request
-      if (sameContent(record, asked)) return { as: 'accepted', uid: live.uid, settled: live.settled(), parked: live.parked }
-      return { as: 'conflict', recorded: { tool: record.tool, input: record.input } }
-    })()
-  }
-
   #begin(asked: Asked): Live {
     // What has no tool is not left to workers: none of them would have it.
     const isOurs = this.#works || !this.#tools().includes(asked.tool)
@@ -218,14 +215,15 @@ export class LocalEngine implements Engine {
   /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
   #run(live: Live, invocation: LocalInvocation): void {
     live.hold(invocation)
-    this.#drive(invocation).then(
+    live.driving = this.#drive(invocation).then(
       (driven) => this.#driven(live, invocation, driven),
       (error: unknown) => this.#threw(live, invocation, error),
     )
   }
 
   #driven(live: Live, invocation: LocalInvocation, driven: Driven, second = false): void {
-    if ('park' in driven) return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error))
+    if ('park' in driven)
+      return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error, invocation))
     const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
       invocation.settle(status, text, (how) => {
@@ -233,15 +231,16 @@ export class LocalEngine implements Engine {
         if (how === 'written' && (status === 'cancelled' || status === 'unknown')) takeDown(invocation, this.#host, this.#cancels)
         if (how === 'written') this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
-        else this.#failed(live, invocation.stopped && 'over' in invocation.stopped ? invocation.stopped.over : new PawlError('lease_lost'))
+        else this.#failed(live, overOf(invocation), invocation)
       })
     } catch (error) {
-      this.#failed(live, error)
+      this.#failed(live, error, invocation)
     }
   }
 
   async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
     const parked = await invocation.park(wait)
+    if (live.invocation !== invocation) return // claimed anew before the answer to this write was heard
     if (parked === 'parked') live.park()
     if (parked === 'parked') return live.newsWhileHeld ? this.#looks(this.#outside.lookAt(live)) : undefined
     if (parked === 'lost') return this.#lost(live)
@@ -253,13 +252,15 @@ export class LocalEngine implements Engine {
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     // What the store did not answer says nothing about the call: it is taken up again.
     if (error instanceof PawlError && error.code === 'store_unavailable') invocation.held.end(error)
-    if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over)
+    if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over, invocation)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
     this.#driven(live, invocation, { settle: internalError }, second)
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
-  #failed(live: Live, error: unknown): void {
+  #failed(live: Live, error: unknown, invocation: LocalInvocation | null = null): void {
+    // Should it have been claimed anew, the call is another execution's.
+    if (live.invocation !== invocation) return
     if (error instanceof PawlError && error.code === 'lease_lost') {
       this.#lost(live).catch((cause: unknown) => this.#unknown(live, cause))
     } else this.#unknown(live, error)

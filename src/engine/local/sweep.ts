@@ -14,7 +14,8 @@ type Take = (records: readonly CallRecord[], lapses: number) => Promise<void>
 
 interface SweepHost {
   readonly tools: () => readonly string[]
-  readonly drives: (uid: string) => boolean
+  /** The fence of the execution that drives it here. */
+  readonly drives: (uid: string) => number | null
   readonly take: Take
   /** A call that was ours is nobody's here any more: another has it, or it is over, or never came on record. */
   readonly gone: (position: CallPosition) => void
@@ -25,7 +26,7 @@ const none: ReadonlyMap<string, CallPosition> = new Map()
 export class Sweeper {
   readonly #host: Host
   readonly #tools: () => readonly string[]
-  readonly #drives: (uid: string) => boolean
+  readonly #drives: (uid: string) => number | null
   readonly #take: Take
   readonly #orphans = new Map<string, CallPosition>()
   readonly #gone: (position: CallPosition) => void
@@ -96,11 +97,21 @@ export class Sweeper {
     const { store, lease } = this.#host
     for (let after = ''; ;) {
       const open = await store.unsettled({ after, limit: page })
-      for (const { uid, owner, position } of open) if (owner === lease.worker && !this.#drives(uid)) this.#orphans.set(uid, position)
+      for (const { uid, owner, position } of open)
+        if (owner === lease.worker && (this.#drives(uid) === null || !(await this.#isDriven(uid)))) this.#orphans.set(uid, position)
       if (open.length < page) break
       after = open.at(-1)?.uid ?? ''
     }
     this.#lost = false
+  }
+
+  /** One that was lost and claimed back is not driven by what is left of the lost execution. */
+  async #isDriven(uid: string): Promise<boolean> {
+    const record = await readable(
+      () => this.#host.store.call(uid),
+      () => {},
+    )
+    return !record || record.fence === this.#drives(uid)
   }
 
   /** Starts no more, and waits for the one under way. */
@@ -119,7 +130,7 @@ export class Sweeper {
         () => store.call(uid),
         () => {},
       )
-      if (record && record.state !== 'settled' && record.owner === lease.worker && !this.#drives(uid)) {
+      if (record && record.state !== 'settled' && record.owner === lease.worker && this.#drives(uid) !== record.fence) {
         const guard = { kind: 'holds', call: uid, fence: record.fence } as const
         await store.commit({ guards: [guard], updateCall: { uid, progress: progressOf(record), release: true }, events: [] })
       }

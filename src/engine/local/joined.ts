@@ -1,0 +1,19 @@
+// Whoever asks for a call that is there: it is the same call if the content is.
+
+import type { Store } from '../../store/store.ts'
+import { sameContent } from '../content.ts'
+import type { Asked, Started } from '../engine.ts'
+import type { LocalInvocation } from './invocation.ts'
+import type { Live } from './live.ts'
+
+export function joined(store: Store, live: Live, asked: Asked): Started | Promise<Started> {
+  if (live.hash === asked.hash) {
+    const { uid, parked } = live
+    return parked ? { as: 'accepted', uid, settled: live.settled(), parked } : { as: 'accepted', uid, settled: live.settled() }
+  }
+  return (async () => {
+    const record = (await store.callAt(live.position)) ?? (live.invocation as LocalInvocation).request
+    if (sameContent(record, asked)) return { as: 'accepted', uid: live.uid, settled: live.settled(), parked: live.parked }
+    return { as: 'conflict', recorded: { tool: record.tool, input: record.input } }
+  })()
+}

@@ -1,0 +1,15 @@
+// Whether a call is sealed at rest because of its tool (DUR-12): of the tool that is called, and of the one that it is to start.
+
+import { spawnName } from '../background/task-tools.ts'
+import type { ReadArguments } from '../call/arguments.ts'
+import { decode } from '../kernel/value.ts'
+import type { Entry, Toolset } from '../tool/toolset.ts'
+
+export function isSensitive(entry: Entry | undefined, read: ReadArguments, tools: Toolset): boolean {
+  if (!entry || entry.sensitive) return entry !== undefined
+  if (entry.name !== spawnName) return false
+  // Whose arguments these are cannot be told.
+  if (!read.ok) return tools.entries.some(({ sensitive }) => sensitive)
+  const input = decode(read.wire) as { readonly tool?: unknown } | null
+  return typeof input?.tool === 'string' && tools.find(input.tool.trim())?.sensitive === true
+}
