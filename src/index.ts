@@ -89,7 +89,8 @@ export type {
   WaitForTask,
   When,
 } from './tool/task.ts'
-export type { AnySchema, JsonSchema } from './tool/schema.ts'
+export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tool/schema.ts'
+export { type Narrate, type Narrating, says, type Saying } from './tool/narrate.ts'
 export type { Manifest, Provider } from './tool/provider.ts'
 export type { RuntimeTools, ToolListing } from './tool/registry.ts'
 export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tool/tool.ts'
@@ -115,3 +116,30 @@ export { readOutputTool } from './session/read-output.ts'
 export { StepError } from './call/step.ts'
 export { WaitError } from './wait/resolution.ts'
 export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tool/convert.ts'
+export type {
+  AssistantMessage,
+  AssistantPart,
+  CallPart,
+  FrameMessage,
+  Message,
+  ModelMessage,
+  NoticeMessage,
+  ResultPart,
+  SummaryMessage,
+  ToolMessage,
+  UserMessage,
+} from './model/message.ts'
+export {
+  type FinishReason,
+  type Model,
+  type ModelAnswer,
+  type ModelCall,
+  type ModelDelta,
+  ModelFailure,
+  type ModelPrice,
+  type ModelRequest,
+  type ModelSettings,
+  type ModelTool,
+  type Usage,
+} from './model/model.ts'
+export type { Frame, Messages, StartTurn, StoredMessage, Turn, TurnLimits, TurnOutcome, TurnUsage, TurnValue } from './model/turn.ts'

@@ -20,6 +20,7 @@ import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/announce-tool.ts'
 import { Feed, type LiveEvent } from './feed/feed.ts'
 import type { CallPosition, CallRecord } from './journal/call-state.ts'
+import { isTurn } from './journal/message.ts'
 import { doctor } from './keep/doctor.ts'
 import { erase, type KeepHost, prune } from './keep/retention.ts'
 import { milliseconds } from './kernel/duration.ts'
@@ -59,6 +60,7 @@ import { sealed } from './store/sealed.ts'
 import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
+import { openTurns } from './runtime/turns.ts'
 import { withoutKeys } from './wait/key.ts'
 import { checkedAnswer } from './wait/resolution.ts'
 
@@ -197,10 +199,24 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const ends = ending(scheduling)
     const drive: Drive = (invocation) => {
       if (deliver && isDelivery(invocation)) return deliver(invocation)
+      if (isTurn(invocation.request)) return turns.drive(invocation)
       return isChore(invocation, endTool) ? ends(invocation) : pipeline(invocation)
     }
+    const turns = openTurns({
+      background,
+      batches,
+      records,
+      show,
+      sizes,
+      poisonAfter,
+      sealAll,
+      models: options.models ?? [],
+      frames: options.frames ?? [],
+      tools: ({ tenant: of, session: id }) => registry.live(of, id),
+      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
+    })
     const delivers = deliver ? [announceTool, endTool] : [endTool]
-    const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers)
+    const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers, turns.tools)
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
     queue.inCompany = () => engine.lease.workers > 1
@@ -228,6 +244,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             tasks: (owner) => openTasks(scheduling, owner),
             inBackground: (of, uid) => inBackground(store, of, uid),
             end: (owner, how) => endSession(background, owner, how),
+            turn: (place, turn) => turns.start(place, turn),
+            messages: (of) => turns.messages(of),
             notices: (of) => openNotices(background, of),
             files,
             schedules: (owner) => openSchedules(scheduling, owner),

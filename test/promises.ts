@@ -62,7 +62,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Images and files go back as native parts where the provider can, as a named reference where it cannot. \`raw\` output is kept and never shown to the model. Base64 never enters the text.`,
   },
   'VAL-6': {
-    state: { missing: 'what a turn makes of it' },
+    state: 'built',
     says: `Control: finish{value} | fail{failure} | switchFrame{frame, initial?, task?}; only on success; the first in call order wins, the others are reported.`,
   },
   'VAL-7': {
@@ -322,19 +322,19 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Triggers: subscribe a task or message to a named event; emit with an idempotency key; record and reservation are atomic; a failed start is retried by a sweep and never lost.`,
   },
   'SESS-1': {
-    state: 'not yet',
+    state: 'built',
     says: `A turn: model → batch → model … until an answer, a control, a limit or a wait. Each model call and batch is recorded; after a crash the turn goes on from there, finished model calls are not paid again.`,
   },
   'SESS-2': {
-    state: 'not yet',
+    state: { missing: 'the whole of the provider interface' },
     says: `Models come through the AI SDK's provider interface; a scripted model ships for tests, demos and offline use. Streaming text reaches the feed; an interrupted stream is retracted and restarted. Provider metadata on calls survives the round trip.`,
   },
   'SESS-3': {
-    state: 'not yet',
+    state: 'built',
     says: `Every tool call in the history has exactly one result: an orphan is repaired from the record or by a synthesized interrupted result before each model call.`,
   },
   'SESS-4': {
-    state: 'not yet',
+    state: 'built',
     says: `Messages that arrive during a turn queue and are seen at the next model call or after, by choice. One turn at a time per session, across workers.`,
   },
   'SESS-5': {
@@ -358,7 +358,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Narration: started, waiting, completed, failed, by locale; tool's own words, else a good default; never shows secret-looking fields.`,
   },
   'SESS-10': {
-    state: 'not yet',
+    state: 'built',
     says: `History that no longer fits is compacted without ever splitting a call from its result.`,
   },
   'SESS-11': {

@@ -10,6 +10,7 @@ test('the values that pawl exports', () => {
   expect(Object.keys(pawl).toSorted()).toMatchInlineSnapshot(`
     [
       "Attachment",
+      "ModelFailure",
       "PawlError",
       "StepError",
       "ToolFailure",
@@ -20,10 +21,12 @@ test('the values that pawl exports', () => {
       "fromAnthropic",
       "fromMcp",
       "fromOpenAI",
+      "jsonSchema",
       "notice",
       "readOutputTool",
       "result",
       "retry",
+      "says",
       "toAnthropic",
       "toMcp",
       "toOpenAI",
@@ -40,6 +43,7 @@ test('the values that pawl exports', () => {
       "manualClock",
       "memoryStore",
       "reasonToSkip",
+      "scriptedModel",
       "slowTool",
       "storeCases",
       "testRuntime",
@@ -154,6 +158,11 @@ test('the codes of errors', () => {
       "trigger_unknown",
       "trigger_conflict",
       "triggers_full",
+      "turn_invalid",
+      "turn_conflict",
+      "model_invalid",
+      "model_unknown",
+      "frame_unknown",
     ]
   `)
 })

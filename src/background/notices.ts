@@ -9,7 +9,7 @@ import { noticeMark, quotedInNotice } from '../kernel/notice.ts'
 import { isTerminal } from '../kernel/task.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { KeptName } from '../store/store.ts'
+import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
 import type { Reading } from './host.ts'
 import { readTask } from './read-task.ts'
@@ -42,11 +42,6 @@ const rowPrefix = 'row:'
 export function openNotices(host: Reading, { tenant, session }: Scope): Notices {
   const { store } = host
   const of = { tenant, session }
-  const nameOf = (id: string): KeptName | null => {
-    if (!isName(id)) return null
-    if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
-    return id.startsWith(rowPrefix) ? noticeName(of, id.slice(rowPrefix.length)) : null
-  }
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
     for await (const { key } of everyKept(store, { of: 'task-wake', ...of })) {
@@ -72,7 +67,7 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
       const listed = new Set((await list()).map(({ id }) => id))
       for (const id of ids) {
         // What has not been told cannot have been heard.
-        const name = listed.has(id) ? nameOf(id) : null
+        const name = listed.has(id) ? nameOf(of, id) : null
         const kept = name && (await store.kept(name))
         // Of two who read it one has told it.
         if (
@@ -91,6 +86,18 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
       return gone
     },
   }
+}
+
+function nameOf(of: Scope, id: string): KeptName | null {
+  if (!isName(id)) return null
+  if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
+  return id.startsWith(rowPrefix) ? noticeName(of, id.slice(rowPrefix.length)) : null
+}
+
+/** What goes when it has been told. */
+export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['keep']> {
+  const name = nameOf(of, id)
+  return name ? [{ ...name, value: null }] : []
 }
 
 /** A title cannot end the mark. */

@@ -20,7 +20,7 @@ export type FeedEvent = EventRecord & {
 /** Told to those who listen at that moment, and not kept: it has no cursor. */
 export interface LiveEvent {
   readonly live: true
-  readonly type: 'call.progress' | 'call.output'
+  readonly type: 'call.progress' | 'call.output' | 'turn.delta' | 'turn.retracted'
   readonly tenant: string
   readonly session: string
   readonly call: string

@@ -50,6 +50,16 @@ export interface EventBodies {
   'task.signal': { readonly task: string; readonly name: string }
   /** What a body told with ctx.emit; the payload is kept under its number. */
   'task.event': { readonly task: string; readonly type: string; readonly number: number }
+  /** Something was said in the conversation; what, is kept under its number. */
+  'message.added': { readonly message: number; readonly role: string; readonly turn: string | null }
+  /** A model has answered: on record, and never asked for again. */
+  'turn.answered': {
+    readonly turn: string
+    readonly step: number
+    readonly message: number
+    readonly finish: string
+    readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
+  }
   'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
 }
 

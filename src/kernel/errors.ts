@@ -6,6 +6,7 @@
 import { backgroundErrors } from './background-errors.ts'
 import { fileErrors } from './file-errors.ts'
 import type { ErrorRow } from './error-row.ts'
+import { turnErrors } from './turn-errors.ts'
 
 export const errorTable = {
   config_invalid: {
@@ -268,6 +269,7 @@ export const errorTable = {
   },
   ...fileErrors,
   ...backgroundErrors,
+  ...turnErrors,
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof errorTable

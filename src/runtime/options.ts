@@ -22,6 +22,8 @@ import type { Quarantine } from '../people/pins.ts'
 import type { Secrets } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Model } from '../model/model.ts'
+import type { Frame } from '../model/turn.ts'
 import type { Budgets } from '../policy/budget.ts'
 import type { PolicyDefinition } from '../policy/rules.ts'
 import type { Connections } from '../people/connections.ts'
@@ -72,6 +74,10 @@ export interface RuntimeOptions {
   readonly budgets?: Budgets
   /** How many schedules a session may have, how close together they run, and how late a slot may be. */
   readonly schedules?: ScheduleLimits
+  /** Models that turns may name: a turn goes on after a crash where its model is known. */
+  readonly models?: readonly Model[]
+  /** Agent contexts that turns may name, and be handed to. */
+  readonly frames?: readonly Frame[]
   readonly hooks?: readonly Hook[]
   /** Files of sessions: how much of them, and where. */
   readonly files?: FilesSettings
@@ -134,6 +140,8 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'policy',
   'budgets',
   'schedules',
+  'models',
+  'frames',
   'hooks',
   'files',
   'output',

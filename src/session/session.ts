@@ -15,6 +15,7 @@ import type { Notices } from '../background/notices.ts'
 import type { SessionFiles } from '../kernel/files.ts'
 import type { Schedules } from '../background/schedules.ts'
 import type { Triggers } from '../background/triggers.ts'
+import type { Messages, StartTurn, Turn } from '../model/turn.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tasks, TasksOfSession } from '../tool/task.ts'
 import type { Registry } from '../tool/registry.ts'
@@ -69,6 +70,13 @@ export interface Session {
     input: Ask,
     options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string },
   ): CallHandle<Output>
+  /**
+   * Runs the model loop: the model is asked, the tools that it asks for are run, and it is asked again, until it has answered. Each answer and each call is
+   * on record: after a crash the turn goes on, on whatever worker knows the model. One turn at a time in a session; others wait.
+   */
+  turn(turn: StartTurn): Turn
+  /** The conversation. */
+  readonly messages: Messages
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
   /**
@@ -129,6 +137,8 @@ export interface SessionHost {
   /** Whether a call is a task, or runs under one. */
   inBackground(of: { tenant: string; session: string }, uid: string): Promise<boolean>
   end(owner: Place, how?: SessionEnd): Promise<boolean>
+  turn(place: Place, turn: StartTurn): Turn
+  messages(of: { tenant: string; session: string }): Messages
   schedules(owner: Place): Schedules
   triggers(owner: Place): Triggers
   notices(of: { tenant: string; session: string }): Notices
@@ -215,6 +225,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         },
       }
     },
+    turn: (turn) => host.turn(place, turn),
+    messages: host.messages({ tenant, session: id }),
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
     end: (how) => host.end(place, how),

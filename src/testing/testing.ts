@@ -4,6 +4,15 @@ export { type ManualClock, manualClock } from './clock.ts'
 export { crashTest, type CrashTestOptions } from './crash/crash-test.ts'
 export { type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './crash/report.ts'
 export { type Logged, type TestRuntime, type TestRuntimeOptions, testRuntime } from './runtime.ts'
+export {
+  type Line,
+  type ScriptedCall,
+  type ScriptedLine,
+  type ScriptedModel,
+  scriptedModel,
+  type ScriptedModelOptions,
+  type Seen,
+} from './scripted-model.ts'
 export { failingTool, flakyTool, hangingTool, slowTool, type TestTool, type TestToolOptions } from './tools.ts'
 export {
   type Need,

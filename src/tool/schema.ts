@@ -12,6 +12,13 @@ import { type Checked, type JsonSchema, pathText, type Problem, received } from 
 export type { Checked, JsonSchema, Problem } from './problem.ts'
 export type AnySchema = StandardSchemaV1<unknown, unknown> | JsonSchema
 
+declare const typed: unique symbol
+/** A plain JSON Schema, and the type of what passes it. */
+export type TypedSchema<T> = JsonSchema & { readonly [typed]: T }
+
+/** Says what a plain JSON Schema lets through, where there is no library that would know: `jsonSchema<{ path: string }>({ … })`. */
+export const jsonSchema = <T>(schema: JsonSchema): TypedSchema<T> => schema as TypedSchema<T>
+
 export interface CompiledSchema {
   /** What the model sees. */
   readonly json: JsonSchema

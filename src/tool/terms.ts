@@ -122,3 +122,12 @@ export function positive(duration: Duration, what: string, wrong: Wrong): number
     return wrong(error instanceof PawlError ? error.message : String(error))
   }
 }
+
+/** Whether a model sees the schema of a tool before it looks for it (SESS-8). */
+export type Defer = 'never' | 'auto' | 'always'
+
+export function deferOf(given: unknown, wrong: (why: string) => never): Defer {
+  if (given === undefined) return 'auto'
+  if (given === 'never' || given === 'auto' || given === 'always') return given
+  return wrong(`defer is ${JSON.stringify(given)}, not 'never', 'auto' or 'always'`)
+}

@@ -9,12 +9,15 @@ import type { Failure } from '../kernel/outcome.ts'
 import type { Json, Recorded } from '../kernel/value.ts'
 import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context.ts'
 import { type Hints, hintsOf, type OnCrash } from './hints.ts'
+import type { Narrate } from './narrate.ts'
 import {
   checkFields,
   clocksOf,
   concurrencyOf,
   type Concurrency,
   type Clocks,
+  type Defer,
+  deferOf,
   type Retry,
   retryOf,
   type RetryPolicy,
@@ -23,13 +26,19 @@ import {
 } from './terms.ts'
 import { type Background, backgroundOf, type BackgroundTerms, type CompiledEvent } from './background.ts'
 import type { RequiredConnection, ToolResult } from './result.ts'
-import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
+import { type AnySchema, type CompiledSchema, compileSchema, type TypedSchema } from './schema.ts'
 
 /** What the body receives: the schema's output in its recorded form, on the first run as on every replay. */
-export type InputOf<S> = S extends StandardSchemaV1<unknown, infer Output> ? Recorded<Output> : { [key: string]: Json }
+export type InputOf<S> =
+  S extends StandardSchemaV1<unknown, infer Output>
+    ? Recorded<Output>
+    : S extends TypedSchema<infer T>
+      ? Recorded<T>
+      : { [key: string]: Json }
 
 /** What a caller of the tool may pass. */
-export type AskOf<S> = S extends StandardSchemaV1<infer Input, unknown> ? Input : { [key: string]: Json }
+export type AskOf<S> =
+  S extends StandardSchemaV1<infer Input, unknown> ? Input : S extends TypedSchema<infer T> ? T : { [key: string]: Json }
 
 /** What the outcome's value is: what `execute` returns, unwrapped and recorded. */
 export type OutputOf<R> = [R] extends [void | undefined]
@@ -97,6 +106,10 @@ export interface ToolDefinition<S extends AnySchema, R> {
   /** Together with others, alone in its session, or one at a time per key. Default: parallel if readOnly, else a barrier in its batch. */
   readonly concurrency?: 'parallel' | 'exclusive' | { readonly key: (input: InputOf<S>) => string }
   readonly limits?: ToolLimits
+  /** Whether a model is shown its schema only once it has looked for it: never, where there are many tools (`auto`, the default), or always. */
+  readonly defer?: Defer
+  /** What people who watch read about a call of it. Without it a sentence is made of its title. */
+  readonly narrate?: Narrate<InputOf<S>>
   /** Shown to the model where the provider can. */
   readonly examples?: readonly unknown[]
   /** Changes when recorded arguments would mean something else. */
@@ -138,6 +151,8 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly onCrash: OnCrash | undefined
   readonly concurrency: Concurrency
   readonly limits: ToolLimits
+  readonly defer: Defer
+  readonly narrate: Narrate<never> | undefined
   readonly examples: readonly unknown[]
   readonly version: string | undefined
   readonly upgrade: ((recorded: { args: Json; version: string | undefined }) => unknown) | undefined
@@ -189,6 +204,8 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'onUnknown',
   'concurrency',
   'limits',
+  'defer',
+  'narrate',
   'examples',
   'version',
   'upgrade',
@@ -202,7 +219,7 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'background',
   'execute',
 ]
-const functions = ['preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
+const functions = ['narrate', 'preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
 
 export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
   const { name, description, onCrash } = definition
@@ -255,6 +272,8 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     onCrash: client ? 'rerun' : onCrash,
     concurrency: concurrencyOf(definition.concurrency as never, hints, wrong),
     limits: limitsOf(definition.limits, wrong),
+    defer: deferOf(definition.defer, wrong),
+    narrate: definition.narrate,
     examples: definition.examples ?? [],
     version,
     upgrade: definition.upgrade,

@@ -115,4 +115,24 @@ export function layered(layers: readonly (readonly Entry[])[], shadowed?: (entry
   }
 }
 
+/** The same, with those of these names alone: what is on record of the others still means them. */
+export function only(set: Toolset, names: readonly string[]): Toolset {
+  const kept = new Set(names.flatMap((name) => set.find(name) ?? []))
+  const open = set.entries.filter((entry) => kept.has(entry) && !entry.internal)
+  const find = (name: string): Entry | undefined => {
+    const entry = set.find(name)
+    return entry && kept.has(entry) ? entry : undefined
+  }
+  return {
+    find,
+    recorded: (key) => set.recorded(key),
+    get: (name) => find(name)?.tool,
+    entries: set.entries.filter((entry) => kept.has(entry)),
+    offered: open.map(({ name }) => name),
+    get tools() {
+      return open.flatMap(({ tool }) => tool ?? [])
+    },
+  }
+}
+
 export const toolset = (...layers: readonly (readonly Tool[])[]): Toolset => layered(layers.map((layer) => layerOf(layer)))

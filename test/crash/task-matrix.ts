@@ -97,6 +97,7 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
     clock,
     tools,
     logger: quiet,
+    ...scenario.options?.(w),
     ...(ground.bury ? { keys: { secret: 'a secret that all workers of the matrix share' } } : {}),
   }
   const door = await createRuntime({ ...common, store: shared, worker: false })

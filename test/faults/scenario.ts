@@ -1,7 +1,7 @@
 // What a scenario is of which every store call is made to fail in turn (every-call.test.ts).
 /* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
 
-import { type CallAsk, type PawlError, type Runtime, type Tool, tool } from 'pawl'
+import { type CallAsk, type PawlError, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import type { Store } from '../../src/store/store.ts'
 
 const input = { type: 'object' } as const
@@ -20,6 +20,8 @@ export interface Scenario {
   /** The promise that it is about; CALL-2 if not said. */
   cites?: string
   tools: (w: World) => Tool[]
+  /** What the runtimes have besides. */
+  options?: (w: World) => Partial<RuntimeOptions>
   asks: CallAsk[]
   /** Instead of a batch: asked again until it gives its ends, so it must bear that. */
   ask?: (w: World) => Promise<any[]>

@@ -13,6 +13,8 @@ import { type AiExecution, aiSchema, type AiSession, type AiTool, type AnyAiTool
 
 export { OutcomeError } from './answer.ts'
 export { fromAiSdk } from './existing.ts'
+export { type AiCallOptions, type AiLanguageModel, aiModel, type AiModelOptions, type AiStreamPart } from './model.ts'
+export type { AiPromptMessage } from './prompt.ts'
 export type { AiToolTerms } from './existing.ts'
 export type { BatchNamer } from './gather.ts'
 export type { AiExecution, AiMessage, AiModelOutput, AiSchema, AiSession, AiTool, AnyAiTool } from './shapes.ts'

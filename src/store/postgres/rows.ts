@@ -77,7 +77,7 @@ export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { pla
 
 export function eventOf({ scope: _scope, ...row }: Omit<EventRecord, 'body'> & { scope: Buffer; body: string }): EventRecord {
   const { tenant, session, call } = row
-  return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) }
+  return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) } as EventRecord
 }
 
 export const keptPlace = ({ of, tenant, session, key }: KeptName): string => digest(of, tenant, session, key)

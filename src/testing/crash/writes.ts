@@ -81,6 +81,8 @@ export function watched(store: Store, crashAt: CrashAt | null): WatchedStore {
 }
 
 function labelOf({ events, steps }: Change): string {
-  const named = events.map(({ type, body }) => ('step' in body ? `${type} ${body.step.replace(/^step:/, '')}` : type))
+  const named = events.map(({ type, body }) =>
+    'step' in body && typeof body.step === 'string' ? `${type} ${body.step.replace(/^step:/, '')}` : type,
+  )
   return [...named, ...(events.length === 0 ? (steps ?? []).map(({ key }) => key) : [])].join(', ') || 'call handed back'
 }

@@ -1,0 +1,56 @@
+// JOURNAL: the conversation of a session, as it is kept: one row a message, never changed; who may add to it; and what waits to be said.
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** Where turns stand: each is a call of this batch. */
+export const turnBatch = 'pawl:turn'
+/** What records call a turn: claimed where the model is known. */
+export const turnTool = (model: string): string => `${turnBatch}:${model}`
+/** No batch of a host begins so. */
+export const isTurn = ({ position }: { readonly position: { readonly batch: string } }): boolean => position.batch === turnBatch
+/** The batch of the calls of one answer. */
+export const stepBatch = (turn: string, step: number): string => `turn:${turn}:${step}`
+
+const digits = 12
+export const messageKey = (number: number): string => String(number).padStart(digits, '0')
+export const messageName = ({ tenant, session }: Scope, number: number) => ({
+  of: 'message',
+  tenant,
+  session,
+  key: messageKey(number),
+})
+
+/** Which turn may add messages: one at a time, on whatever worker (SESS-4). */
+export const headName = ({ tenant, session }: Scope) => ({ of: 'conversation', tenant, session, key: '' })
+
+export interface HeadRow {
+  /** Of this conversation: another after the session was erased. */
+  readonly born: string
+  /** The uid of the turn that is open; null if none is. */
+  readonly turn: string | null
+}
+
+/** What was sent and not read yet, in the order in which it came. */
+export const sentName = ({ tenant, session }: Scope, key: string) => ({ of: 'message-sent', tenant, session, key })
+/** By the sender's id: a message that was sent before is not sent again. */
+export const sentOnceName = ({ tenant, session }: Scope, id: string) => ({ of: 'message-id', tenant, session, key: id })
+
+export interface SentRow {
+  readonly id: string
+  readonly text: string
+  readonly when: 'next' | 'after'
+  readonly at: number
+}
+
+/** A call for which a placeholder stands in the conversation: what comes of it is told later (POL-7). */
+export const owedName = ({ tenant, session }: Scope, key: string) => ({ of: 'result-owed', tenant, session, key })
+
+export interface OwedRow {
+  readonly batch: string
+  readonly id: string
+  readonly occurrence: number
+  readonly name: string
+}

@@ -1,0 +1,127 @@
+// THE MODEL PORT: who answers. One call gives one answer; what comes of it on the way is told as it comes. Adapters (pawl/ai-sdk) and the
+// scripted model of pawl/testing implement it; the turn records what it gave, so no answer is paid twice (SESS-1).
+
+import { PawlError } from '../kernel/errors.ts'
+import type { Attachment, Json } from '../kernel/value.ts'
+import type { JsonSchema } from '../tool/schema.ts'
+import type { AssistantPart, ModelMessage } from './message.ts'
+
+/** A tool as a model is told of it. */
+export interface ModelTool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+  readonly examples: readonly unknown[]
+}
+
+/** What the provider is asked to keep to; null and what is left out: as it likes. */
+export interface ModelSettings {
+  readonly maxOutputTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly seed?: number
+  readonly stop?: readonly string[]
+  readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high'
+  /** The provider's own, by its name. */
+  readonly provider?: { readonly [provider: string]: { readonly [key: string]: Json } }
+}
+
+export interface ModelRequest {
+  readonly instructions: string | null
+  readonly messages: readonly ModelMessage[]
+  readonly tools: readonly ModelTool[]
+  /** May it ask for several tools at once? */
+  readonly parallel: boolean
+  readonly settings: ModelSettings
+}
+
+/** What comes before the answer is whole. Told to those who watch, and never recorded. */
+export type ModelDelta =
+  | { readonly type: 'text' | 'reasoning'; readonly delta: string }
+  | { readonly type: 'call'; readonly id: string; readonly name: string }
+
+export interface ModelCall {
+  readonly request: ModelRequest
+  readonly signal: AbortSignal
+  /** The bytes behind an attachment of a message. */
+  read(attachment: Attachment): Promise<Uint8Array>
+  told(delta: ModelDelta): void
+}
+
+export interface Usage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Of the input: read from the provider's cache. */
+  readonly cachedTokens: number
+  /** Of the output: spent on reasoning. */
+  readonly reasoningTokens: number
+}
+
+export type FinishReason = 'stop' | 'calls' | 'length' | 'filter' | 'other'
+
+export interface ModelAnswer {
+  readonly parts: readonly AssistantPart[]
+  readonly finish: FinishReason
+  readonly usage: Usage
+}
+
+/** In any currency, for a million tokens. */
+export interface ModelPrice {
+  readonly input: number
+  readonly output: number
+  readonly cached?: number
+}
+
+export interface Model {
+  /** What records mean by it: a turn goes on where a model of this name is known. */
+  readonly name: string
+  /** How many tokens it can read; older messages are summed up before it is full. */
+  readonly contextTokens?: number
+  readonly price?: ModelPrice
+  generate(call: ModelCall): Promise<ModelAnswer>
+}
+
+/** What a provider could not do. Retried where it may pass. */
+export class ModelFailure extends Error {
+  override readonly name = 'ModelFailure'
+  readonly retryable: boolean
+  /** The provider said when to come back. */
+  readonly afterMs: number | undefined
+  /** For people: 'HTTP 429'. Never what the provider wrote, which may hold anything. */
+  readonly what: string
+
+  constructor(what: string, { retryable = false, afterMs, cause }: { retryable?: boolean; afterMs?: number; cause?: unknown } = {}) {
+    super(what, { cause })
+    this.what = what
+    this.retryable = retryable
+    this.afterMs = afterMs
+  }
+}
+
+export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+})
+
+/** Null where the price is not known. */
+export function costOf({ inputTokens, outputTokens, cachedTokens }: Usage, price: ModelPrice | undefined): number | null {
+  if (!price) return null
+  const cached = Math.min(cachedTokens, inputTokens)
+  return ((inputTokens - cached) * price.input + cached * (price.cached ?? price.input) + outputTokens * price.output) / 1_000_000
+}
+
+const nameShape = /^[\w.:/@-]{1,128}$/
+
+export function checkModel(given: unknown): Model {
+  const { name, generate } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Model>
+  if (typeof name !== 'string' || !nameShape.test(name) || typeof generate !== 'function')
+    throw new PawlError(
+      'model_invalid',
+      `A model has a name (1 to 128 of A-Z a-z 0-9 _ . : / @ -) and generate(); aiModel() of 'pawl/ai-sdk' makes one of an AI SDK model.`,
+    )
+  return given as Model
+}

@@ -1,0 +1,89 @@
+// Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
+
+import { openNotices, rowsOfNotice } from '../background/notices.ts'
+import type { BackgroundHost } from '../background/host.ts'
+import type { Show } from '../call/show.ts'
+import type { Drive } from '../engine/engine.ts'
+import type { LiveEvent } from '../feed/feed.ts'
+import type { Invocation } from '../engine/engine.ts'
+import { turnTool } from '../journal/message.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Sizes } from '../kernel/sizes.ts'
+import { decode } from '../kernel/value.ts'
+import { checkModel, type Model } from '../model/model.ts'
+import type { Frame, Messages, StartTurn, Turn } from '../model/turn.ts'
+import type { Place } from '../session/asked.ts'
+import type { Batches } from '../session/batch.ts'
+import type { Records } from '../session/records.ts'
+import type { Toolset } from '../tool/toolset.ts'
+import { openMessages } from '../turn/messages.ts'
+import type { Scope } from '../turn/host.ts'
+import { termsOf } from '../turn/request.ts'
+import { startTurn } from '../turn/start-turn.ts'
+import { turning } from '../turn/turn.ts'
+
+interface TurnsHost {
+  readonly background: BackgroundHost
+  readonly batches: Batches
+  readonly records: Records
+  readonly show: Show
+  readonly sizes: Sizes
+  readonly poisonAfter: number
+  readonly sealAll: boolean
+  readonly models: readonly Model[]
+  readonly frames: readonly Frame[]
+  tools(of: Scope): Toolset
+  live(about: Invocation, type: LiveEvent['type'], body: object): void
+}
+
+export interface Turns {
+  readonly drive: Drive
+  /** What records call the turns that can be driven here. */
+  readonly tools: readonly string[]
+  start(place: Place, turn: StartTurn): Turn
+  messages(of: Scope): Messages
+}
+
+export function openTurns(host: TurnsHost): Turns {
+  const { store, engine, clock, ids, logger } = host.background
+  const { sizes, records, batches } = host
+  const models = new Map<string, Model>()
+  for (const model of host.models) {
+    if (models.has(checkModel(model).name)) throw new PawlError('config_invalid', `Two models have the name '${model.name}'.`)
+    models.set(model.name, model)
+  }
+  const frames = new Map<string, Frame>()
+  for (const frame of host.frames) {
+    if (frames.has(termsOf(frame, '').name)) throw new PawlError('config_invalid', `Two frames have the name '${frame.name}'.`)
+    if (typeof frame.model === 'object') models.set(checkModel(frame.model).name, frame.model)
+    frames.set(frame.name, frame)
+  }
+  const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
+  const parts = { store, engine, clock, ids, logger, sizes, ...known }
+  return {
+    drive: turning({
+      ...parts,
+      poisonAfter: host.poisonAfter,
+      tools: (of) => host.tools(of),
+      start: (place, calls, how) => batches.start(place, calls, how),
+      waiting: (batch) => records.until(() => batch, 'waiting'),
+      async shown({ uid, outcome }, reads) {
+        const text = outcome ?? 'null'
+        return host.show({ outcome: decode(text) as unknown as Outcome, text }, uid, reads, null)
+      },
+      async notices(of) {
+        const listed = await openNotices(host.background, of).list()
+        return listed.map(({ id, text }) => ({ text, rows: rowsOfNotice(of, id) }))
+      },
+      read: (of, attachment) => records.attachments(of).read(attachment),
+      live: (about, type, body) => host.live(about, type, body),
+    }),
+    get tools() {
+      return [...models.keys()].map(turnTool)
+    },
+    start: (place, turn) =>
+      startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn),
+    messages: (of) => openMessages({ store, clock, ids, mostBytes: sizes.arguments }, of),
+  }
+}

@@ -1,0 +1,61 @@
+// What has arrived since the model was last asked: words of the user, notices of the runtime, results of calls for which placeholders stand. Each goes
+// into the conversation in the write that takes it off its list, so it is told exactly once.
+
+import type { CallPosition } from '../journal/call-state.ts'
+import { owedName, type OwedRow, sentName, type SentRow } from '../journal/message.ts'
+import { interrupted } from '../model/conversation.ts'
+import type { Message } from '../model/message.ts'
+import { notice } from '../session/notice.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Change } from '../store/store.ts'
+import type { Scope, TurnHost } from './host.ts'
+
+export interface Arrival {
+  readonly message: Message
+  /** What goes from its list. */
+  readonly rows: NonNullable<Change['keep']>
+}
+
+/** `begins`: a turn that begins reads what was meant for after the one before, too. */
+export async function arrivals(host: TurnHost, of: Scope, { begins, reads }: { begins: boolean; reads: boolean }): Promise<Arrival[]> {
+  const { tenant, session } = of
+  return [
+    ...(await results(host, { tenant, session }, reads)),
+    ...(await notices(host, { tenant, session })),
+    ...(await sent(host, { tenant, session }, begins)),
+  ]
+}
+
+/** Whether a user has said something that the open turn is to hear. */
+export async function isSaid(host: TurnHost, of: Scope): Promise<boolean> {
+  return (await sent(host, { tenant: of.tenant, session: of.session }, false)).length > 0
+}
+
+async function sent({ store }: TurnHost, of: Scope, begins: boolean): Promise<Arrival[]> {
+  const found: Arrival[] = []
+  for await (const { key, value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
+    const row = JSON.parse(value) as SentRow
+    if (row.when === 'after' && !begins) continue
+    found.push({ message: { role: 'user', parts: [{ type: 'text', text: row.text }] }, rows: [{ ...sentName(of, key), value: null }] })
+  }
+  return found
+}
+
+async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
+  return (await host.notices(of)).map(({ text, rows }) => ({ message: { role: 'notice', parts: [{ type: 'text', text }] }, rows }))
+}
+
+async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arrival[]> {
+  const found: Arrival[] = []
+  for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {
+    const { batch, id, occurrence, name } = JSON.parse(value) as OwedRow
+    const position: CallPosition = { ...of, batch, id, occurrence }
+    const call = await host.store.callAt(position)
+    if (call && call.state !== 'settled') continue
+    const rows = [{ ...owedName(of, key), value: null }]
+    // Forgotten meanwhile: then nobody can tell.
+    const parts = call ? await host.shown(call, reads) : interrupted
+    found.push({ message: { role: 'notice', parts: notice({ callId: id, name, parts }) }, rows })
+  }
+  return found
+}

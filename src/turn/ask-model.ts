@@ -1,0 +1,99 @@
+// One answer of a model: asked again where that may help, told to those who watch as it comes, and taken back where it broke off (SESS-2).
+
+import type { Invocation } from '../engine/engine.ts'
+import { longestName } from '../kernel/id.ts'
+import type { Clock } from '../kernel/time.ts'
+import { encode } from '../kernel/value.ts'
+import type { AssistantPart } from '../model/message.ts'
+import { type Model, type ModelAnswer, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
+import type { TurnHost } from './host.ts'
+
+const mostTries = 4
+const baseMs = 1_000
+const capMs = 60_000
+
+export async function askModel(
+  host: TurnHost,
+  invocation: Invocation,
+  model: Model,
+  { request, step, signal }: { request: ModelRequest; step: number; signal: AbortSignal },
+): Promise<ModelAnswer> {
+  const { position } = invocation.request
+  const about = { turn: position.id, step }
+  // Whoever watched an execution that is gone has read what nobody will say.
+  let told = invocation.claimed
+  for (let tries = 1; ; tries++) {
+    if (told) host.live(invocation, 'turn.retracted', about)
+    told = false
+    try {
+      const answer = await model.generate({
+        request,
+        signal,
+        read: (attachment) => host.read(position, attachment),
+        told: (delta) => {
+          if (signal.aborted) return
+          told = true
+          host.live(invocation, 'turn.delta', { ...about, ...delta })
+        },
+      })
+      return checked(answer, step)
+    } catch (error) {
+      if (told) host.live(invocation, 'turn.retracted', about)
+      told = false
+      if (signal.aborted) throw error
+      const failed = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
+      if (!failed.retryable || tries >= mostTries) throw failed
+      const delayMs = Math.min(capMs, failed.afterMs ?? baseMs * 2 ** (tries - 1))
+      host.logger.warn('A model could not answer; it is asked again', { model: model.name, tries, delayMs, error: failed })
+      await later(host.clock, delayMs, signal)
+    }
+  }
+}
+
+function later(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const callOff = clock.timer(ms, () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+    const stop = (): void => {
+      callOff()
+      reject(signal.reason as Error)
+    }
+    if (signal.aborted) return stop()
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/** What a provider gives may be anything; what goes on record has a form. */
+function checked(answer: ModelAnswer, step: number): ModelAnswer {
+  if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.parts)) throw new ModelFailure('it gave no answer')
+  let calls = 0
+  const parts = (answer.parts as AssistantPart[]).map((part): AssistantPart => {
+    const meta = part.meta === undefined ? {} : { meta: part.meta }
+    if (part.type !== 'call') return { type: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text.toWellFormed(), ...meta }
+    calls++
+    const { id, name, input } = part
+    return {
+      type: 'call',
+      id: isName(id) ? id : `call_${step}_${calls}`,
+      name: isName(name) ? name : 'unnamed',
+      input: (typeof input === 'string' ? input : encode(input)).toWellFormed(),
+      ...meta,
+    }
+  })
+  const { finish } = answer
+  return { parts, finish: calls > 0 ? 'calls' : finish === 'calls' ? 'other' : finish, usage: usageOf(answer.usage) }
+}
+
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= longestName && value.isWellFormed() && !value.includes('\0')
+
+const count = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0)
+
+const usageOf = (given: Partial<Usage> | undefined): Usage => ({
+  inputTokens: count(given?.inputTokens),
+  outputTokens: count(given?.outputTokens),
+  cachedTokens: count(given?.cachedTokens),
+  reasoningTokens: count(given?.reasoningTokens),
+})

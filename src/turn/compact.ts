@@ -1,0 +1,93 @@
+// A conversation that no longer fits is summed up (SESS-10): what is older becomes a text by the model itself, what is newer stays as it was said. A call
+// is never parted from its result. The summary is on record like any message, and what it stands for stays on record too.
+
+import type { Invocation } from '../engine/engine.ts'
+import { callsIn, type Message, type SummaryMessage, textOf } from '../model/message.ts'
+import { costOf, type Model } from '../model/model.ts'
+import type { TurnUsage } from '../model/turn.ts'
+import { askModel } from './ask-model.ts'
+import type { History, KeptMessage } from './history.ts'
+import type { TurnHost } from './host.ts'
+
+const share = 0.8
+const longestResult = 2_000
+
+const instructions =
+  'You sum up a conversation between a user and an assistant that uses tools, so that the assistant can go on without it. Keep what was asked, what was decided, what was found out (names, numbers, ids, paths as they are), what was done and what is still to do. Write nothing else.'
+
+interface Summing {
+  readonly model: Model
+  /** In tokens; null: as much as the model can read. */
+  readonly most: number | null
+  readonly signal: AbortSignal
+  say(message: SummaryMessage, upTo: number, usage: TurnUsage): void
+}
+
+export async function sumUp(
+  host: TurnHost,
+  invocation: Invocation,
+  history: History,
+  { model, most, signal, say }: Summing,
+): Promise<void> {
+  const limit = most ?? (model.contextTokens === undefined ? null : Math.floor(model.contextTokens * share))
+  if (limit === null || history.tokens <= limit) return
+  const upTo = cutAt(history.messages, history.tokens - limit / 2)
+  if (upTo === null) return
+  const older = history.messages.filter(({ number }) => number <= upTo.number)
+  const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
+  const text = [...before, ...older.map(({ message }) => spoken(message))].join('\n\n')
+  const room = Math.floor(limit * 2.5)
+  const given = text.length <= room ? text : `${text.slice(0, room / 2)}\n\n[…]\n\n${text.slice(-room / 2)}`
+  const request = {
+    instructions,
+    messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: given.toWellFormed() }] }],
+    tools: [],
+    parallel: true,
+    settings: {},
+  }
+  const key = `summary:${upTo.number}`
+  const end = await invocation.run({ key, input: null, once: false }, async () => {
+    const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal })
+    // A model that says nothing has lost it all: then its reader at least knows.
+    const said = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
+    return { done: JSON.stringify({ text: said, usage: { ...usage, cost: costOf(usage, model.price) } }) }
+  })
+  const { text: summary, usage } = JSON.parse('done' in end ? end.done : 'null') as { text: string; usage: TurnUsage }
+  say({ role: 'summary', text: summary }, upTo.number, usage)
+}
+
+/** The last of what is to be summed up: as many of the oldest as must go, whole calls with their results; null if nothing can. */
+function cutAt(messages: readonly KeptMessage[], tokens: number): KeptMessage | null {
+  let going = 0
+  let cut: KeptMessage | null = null
+  // The last message stays: it is what the model is to answer.
+  for (const [index, each] of messages.slice(0, -1).entries()) {
+    going += JSON.stringify(each.message).length / 3.3
+    if (!opensCalls(each.message, messages[index + 1]?.message)) cut = each
+    if (going >= tokens && cut) break
+  }
+  return cut
+}
+
+/** Its results follow. */
+const opensCalls = (message: Message, next: Message | undefined): boolean =>
+  message.role === 'assistant' && callsIn(message).length > 0 && next?.role === 'tool'
+
+function spoken(message: Message): string {
+  switch (message.role) {
+    case 'assistant': {
+      const calls = callsIn(message).map(({ name, input }) => `[calls ${name} ${input.slice(0, longestResult)}]`)
+      return ['Assistant:', textOf(message), ...calls].filter((line) => line !== '').join('\n')
+    }
+    case 'tool':
+      return message.results
+        .map(({ name, parts }) => `Result of ${name}: ${textOf({ role: 'user', parts }).slice(0, longestResult)}`)
+        .join('\n')
+    case 'notice':
+      return `Runtime: ${textOf(message)}`
+    case 'user':
+      return `User: ${textOf(message)}`
+    default:
+      return textOf(message)
+  }
+}

@@ -1,0 +1,73 @@
+// One turn at a time in a session, on whatever worker (SESS-4). The session's head names the turn that is open; who wants to begin waits for the turns
+// before it, then puts its own name there, against whoever does the same at that moment.
+
+import type { Invocation } from '../engine/engine.ts'
+import { headName, type HeadRow, turnBatch } from '../journal/message.ts'
+import type { CallPosition } from '../journal/call-state.ts'
+import { headOf } from './history.ts'
+import type { TurnHost } from './host.ts'
+
+const page = 200
+
+/** Resolves with the head when it names this turn, or null if it was told to stop before. */
+export async function enter(invocation: Invocation, host: TurnHost): Promise<HeadRow | null> {
+  const { store, ids } = host
+  const { uid, position } = invocation.request
+  for (;;) {
+    if (invocation.stopped) return null
+    const { row, revision } = await headOf(store, position)
+    if (row?.turn === uid) return row
+    const before = await firstBefore(host, invocation, row)
+    if (before) {
+      await untilOver(invocation, host, before)
+      continue
+    }
+    const mine: HeadRow = { born: row?.born ?? ids.next(), turn: uid }
+    const name = headName(position)
+    const committed = await store.commit({
+      guards: [...invocation.beside.fence(), { kind: 'kept', ...name, revision }],
+      keep: [{ ...name, value: JSON.stringify(mine) }],
+      events: [],
+    })
+    if (committed.ok) return mine
+    // Another execution has the call, or another turn was first.
+    if (committed.refused.kind !== 'kept') await invocation.beside.flush()
+  }
+}
+
+/** The turn that is open, else the first that was asked for before this one. */
+async function firstBefore(
+  { store }: TurnHost,
+  { request: { uid, position } }: Invocation,
+  head: HeadRow | null,
+): Promise<CallPosition | null> {
+  if (head?.turn) {
+    const open = await store.call(head.turn)
+    if (open && open.state !== 'settled') return open.position
+  }
+  const { tenant, session } = position
+  for (let after = ''; ;) {
+    const open = await store.unsettled({ of: { tenant, session }, after, limit: page })
+    for (const each of open) {
+      if (each.uid >= uid) return null
+      if (each.position.batch === turnBatch) return each.position
+    }
+    const last = open.at(-1)
+    if (!last || open.length < page) return null
+    after = last.uid
+  }
+}
+
+/** Until that one is over, or this one is told to stop. Nothing is held meanwhile. */
+function untilOver(invocation: Invocation, { engine }: TurnHost, other: CallPosition): Promise<void> {
+  return invocation.aside(
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const forget = invocation.onStop((why) => ('over' in why ? reject(why.over) : resolve()))
+        engine()
+          .settled(other)
+          .then(() => resolve(), reject)
+          .finally(forget)
+      }),
+  )
+}

@@ -1,0 +1,180 @@
+// The conversation of a session as a turn works with it: loaded from where it was last summed up, and kept between turns, so that what was said
+// before costs no more for having been long. Only the turn that the session's head names adds to it.
+
+import { headName, type HeadRow, messageKey, messageName } from '../journal/message.ts'
+import { frame } from '../kernel/id.ts'
+import { decode, encode } from '../kernel/value.ts'
+import { Conversation } from '../model/conversation.ts'
+import type { ModelMessage } from '../model/message.ts'
+import type { StoredMessage } from '../model/turn.ts'
+import type { Change, Kept, Store } from '../store/store.ts'
+import type { Scope } from './host.ts'
+
+/** As it is kept: with what the turn that wrote it must know of it later. */
+export interface KeptMessage extends StoredMessage {
+  /** How many answers its turn had so far. */
+  readonly step: number
+  /** Of a summary: the last message that it stands for. */
+  readonly upTo?: number
+  /** What the calls of a batch asked of the turn, or made of it (VAL-6). */
+  readonly control?: unknown
+  /** So many answers in a row had only calls that could not be made. */
+  readonly invalid?: number
+}
+
+type Keep = NonNullable<Change['keep']>
+
+const page = 500
+/** A character of JSON is about a third of a token. */
+const charactersPerToken = 3.3
+
+interface Entry {
+  readonly kept: KeptMessage
+  /** Of its recorded form. */
+  readonly characters: number
+}
+
+export class History {
+  readonly born: string
+  #entries: Entry[] = []
+  #summary: Entry | null = null
+  #last = 0
+  #characters = 0
+  #conversation: Conversation | null = null
+
+  private constructor(born: string) {
+    this.born = born
+  }
+
+  /** Up to date. `before` is what was known of the conversation here. */
+  static async load(store: Store, of: Scope, born: string, before: History | undefined): Promise<History> {
+    const history = before?.born === born ? before : new History(born)
+    if (history.#last > 0) await history.#newer(store, of)
+    else await history.#whole(store, of)
+    return history
+  }
+
+  /** Since it was last summed up, without the summary. */
+  get messages(): readonly KeptMessage[] {
+    return this.#entries.map(({ kept }) => kept)
+  }
+
+  /** What stands for all before it. */
+  get summary(): string | null {
+    const { message } = this.#summary?.kept ?? {}
+    return message?.role === 'summary' ? message.text : null
+  }
+
+  get tokens(): number {
+    return Math.ceil(this.#characters / charactersPerToken)
+  }
+
+  /** The last message of a turn; undefined if it has none. */
+  lastOf(turn: string): KeptMessage | undefined {
+    const last = this.#entries.at(-1)?.kept
+    return last?.turn === turn ? last : this.#entries.findLast(({ kept }) => kept.turn === turn)?.kept
+  }
+
+  get last(): KeptMessage | undefined {
+    return this.#entries.at(-1)?.kept
+  }
+
+  /** What a model reads. */
+  forModel(): readonly ModelMessage[] {
+    if (!this.#conversation) {
+      this.#conversation = new Conversation()
+      if (this.#summary) this.#conversation.push(this.#summary.kept.message)
+      for (const { kept } of this.#entries) this.#conversation.push(kept.message)
+    }
+    return this.#conversation.messages
+  }
+
+  /** The next message, with its row; not a part of it until it is added: what could not be written was not said. */
+  next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number]; text: string } {
+    const kept: KeptMessage = { number: this.#last + 1, ...given }
+    const text = encode(kept)
+    return { kept, text, row: { ...messageName(of, kept.number), value: text, ...(secret ? { secret: true as const } : {}) } }
+  }
+
+  add(kept: KeptMessage, characters: number): void {
+    this.#last = Math.max(this.#last, kept.number)
+    const entry = { kept, characters }
+    const { role } = kept.message
+    if (role === 'summary') this.#sumUp(entry)
+    else if (role === 'frame') {
+      this.#entries = [entry]
+      this.#summary = null
+      this.#recount()
+    } else {
+      this.#entries.push(entry)
+      this.#characters += characters
+      this.#conversation?.push(kept.message)
+    }
+  }
+
+  #sumUp(entry: Entry): void {
+    this.#summary = entry
+    this.#entries = this.#entries.filter(({ kept }) => kept.number > (entry.kept.upTo ?? 0))
+    this.#recount()
+  }
+
+  #recount(): void {
+    this.#conversation = null
+    this.#characters = this.#entries.reduce((sum, { characters }) => sum + characters, this.#summary?.characters ?? 0)
+  }
+
+  /** From the newest back to where it was last summed up, or another frame began. */
+  async #whole(store: Store, of: Scope): Promise<void> {
+    const found: Kept[] = []
+    let from = 0
+    for (let after = '~'; ;) {
+      const rows = await store.keptOf({ of: 'message', ...of, after, limit: page, newest: true })
+      for (const row of rows) {
+        found.push(row)
+        const { message, upTo = 0, number } = readMessage(row)
+        if (message.role === 'summary') from = Math.max(from, upTo)
+        if (message.role === 'frame') from = Math.max(from, number)
+      }
+      const last = rows.at(-1)
+      if (!last || rows.length < page || last.key <= messageKey(from)) break
+      after = last.key
+    }
+    for (const row of found.toReversed()) if (row.key >= messageKey(from)) this.add(readMessage(row), row.value.length)
+  }
+
+  async #newer(store: Store, of: Scope): Promise<void> {
+    for (;;) {
+      const rows = await store.keptOf({ of: 'message', ...of, after: messageKey(this.#last), limit: page })
+      for (const row of rows) this.add(readMessage(row), row.value.length)
+      if (rows.length < page) return
+    }
+  }
+}
+
+export const readMessage = ({ value }: Pick<Kept, 'value'>): KeptMessage => decode(value) as unknown as KeptMessage
+
+/** The conversations that turns of this process last worked with. */
+export class Histories {
+  readonly #known = new Map<string, History>()
+  readonly #most = 64
+
+  async of(store: Store, of: Scope, born: string): Promise<History> {
+    const place = frame(of.tenant, of.session)
+    const history = await History.load(store, of, born, this.#known.get(place))
+    this.#known.delete(place)
+    this.#known.set(place, history)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > this.#most && oldest !== undefined) this.#known.delete(oldest)
+    return history
+  }
+
+  /** What a turn added and could not write is not there: it is read anew. */
+  forget(of: Scope): void {
+    this.#known.delete(frame(of.tenant, of.session))
+  }
+}
+
+export async function headOf(store: Store, of: Scope): Promise<{ row: HeadRow | null; revision: number }> {
+  const kept = await store.kept(headName(of))
+  return { row: kept ? (JSON.parse(kept.value) as HeadRow) : null, revision: kept?.revision ?? 0 }
+}

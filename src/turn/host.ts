@@ -1,0 +1,44 @@
+// What turns need from the runtime around them.
+
+import type { ModelPart } from '../call/project.ts'
+import type { Engine, Invocation } from '../engine/engine.ts'
+import type { CallRecord } from '../journal/call-state.ts'
+import type { Ids } from '../kernel/id.ts'
+import type { Sizes } from '../kernel/sizes.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Attachment } from '../kernel/value.ts'
+import type { Model } from '../model/model.ts'
+import type { Frame } from '../model/turn.ts'
+import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
+import type { Place } from '../session/asked.ts'
+import type { Batch, How } from '../session/gather.ts'
+import type { Change, Store } from '../store/store.ts'
+import type { Logger } from '../tool/context.ts'
+import type { Toolset } from '../tool/toolset.ts'
+
+export interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+export interface TurnHost {
+  readonly store: Store
+  readonly engine: () => Engine
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+  readonly sizes: Sizes
+  readonly poisonAfter: number
+  model(name: string): Model | undefined
+  frame(name: string): Frame | undefined
+  tools(of: Scope): Toolset
+  start(place: Place, calls: readonly CallAsk[], how: How): Batch
+  /** Calls of a batch, those that wait told as they stand, when nothing of it runs any more. */
+  waiting(batch: Batch): Promise<(CallOutcome | OpenCall)[]>
+  /** What a model reads of a settled call. */
+  shown(call: CallRecord, reads: boolean): Promise<readonly ModelPart[]>
+  /** What the session is to be told, and the rows that go when it has been. */
+  notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']> }[]>
+  read(of: Scope, attachment: Attachment): Promise<Uint8Array>
+  live(about: Invocation, type: 'turn.delta' | 'turn.retracted', body: object): void
+}

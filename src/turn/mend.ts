@@ -1,0 +1,37 @@
+// The results of calls whose turn ended without hearing of them (SESS-3): from the record where there is one, else they count as interrupted.
+
+import { stepBatch } from '../journal/message.ts'
+import type { CallRecord } from '../journal/call-state.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import { decode } from '../kernel/value.ts'
+import { interrupted } from '../model/conversation.ts'
+import { callsIn, type ResultPart } from '../model/message.ts'
+import { placeholder } from '../session/notice.ts'
+import type { KeptMessage } from './history.ts'
+import type { Scope, TurnHost } from './host.ts'
+import { owedRow, type Ran } from './run-calls.ts'
+
+export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads: boolean): Promise<Pick<Ran, 'results' | 'owed'>> {
+  if (last.message.role !== 'assistant') return { results: [], owed: [] }
+  const batch = stepBatch(last.turn ?? '', last.step)
+  const seen = new Map<string, number>()
+  const results: ResultPart[] = []
+  const owed: Ran['owed'][number][] = []
+  for (const [order, { id, name }] of callsIn(last.message).entries()) {
+    const occurrence = seen.get(id) ?? 0
+    seen.set(id, occurrence + 1)
+    const { tenant, session } = of
+    const call =
+      (await host.store.callAt({ tenant, session, batch, id, occurrence })) ??
+      (await host.store.callAt({ tenant, session, batch: `${batch}:${order}`, id, occurrence: 0 }))
+    results.push({ callId: id, name, ...(await told(host, call, reads)) })
+    if (call && call.state !== 'settled') owed.push(owedRow(call.position, name))
+  }
+  return { results, owed }
+}
+
+async function told(host: TurnHost, call: CallRecord | undefined, reads: boolean): Promise<Pick<ResultPart, 'status' | 'parts'>> {
+  if (!call) return { status: 'interrupted', parts: interrupted }
+  if (call.outcome === null) return { status: 'running', parts: placeholder('running') }
+  return { status: (decode(call.outcome) as unknown as Outcome).status, parts: await host.shown(call, reads) }
+}

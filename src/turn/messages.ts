@@ -1,0 +1,64 @@
+// session.messages: the conversation as it is on record, and what a user says while a turn may be under way (SESS-4).
+
+import { messageKey, sentName, sentOnceName, type SentRow } from '../journal/message.ts'
+import { endName } from '../journal/task.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { type Ids, isName } from '../kernel/id.ts'
+import { bytesIn } from '../kernel/sizes.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Messages } from '../model/turn.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Store } from '../store/store.ts'
+import { readMessage } from './history.ts'
+import type { Scope } from './host.ts'
+
+export interface MessagesHost {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly mostBytes: number
+}
+
+const mostListed = 1_000
+
+export function openMessages({ store, clock, ids, mostBytes }: MessagesHost, { tenant, session }: Scope): Messages {
+  const of = { tenant, session }
+  return {
+    async list({ after = 0, limit = 200 } = {}) {
+      if (!Number.isSafeInteger(after) || after < 0) throw new PawlError('turn_invalid', 'after is not the number of a message.')
+      if (!Number.isSafeInteger(limit) || limit < 1 || limit > mostListed)
+        throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
+      const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
+      return rows.map((row) => {
+        const { number, at, turn, message, model, usage } = readMessage(row)
+        return { number, at, turn, message, ...(model === undefined ? {} : { model }), ...(usage === undefined ? {} : { usage }) }
+      })
+    },
+    async send(text, { when = 'next', id } = {}) {
+      if (typeof text !== 'string' || text.trim() === '' || !text.isWellFormed())
+        throw new PawlError('turn_invalid', 'The message is not a text.')
+      if (bytesIn(text) > mostBytes)
+        throw new PawlError('turn_invalid', `The message has ${bytesIn(text)} bytes; at most ${mostBytes} are taken.`)
+      if (when !== 'next' && when !== 'after')
+        throw new PawlError('turn_invalid', `when is ${JSON.stringify(when)}, not 'next' or 'after'.`)
+      if (id !== undefined && !isName(id)) throw new PawlError('turn_invalid', 'The id of a message is a text.')
+      const key = ids.next()
+      const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
+      const once = id === undefined ? null : sentOnceName(of, id)
+      const sent = await store.commit({
+        guards: [{ kind: 'kept', ...endName(of, ''), revision: 0 }, ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : [])],
+        keep: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
+        events: [],
+      })
+      if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end') throw new PawlError('session_ended')
+    },
+    async waiting() {
+      const found = []
+      for await (const { value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
+        const { id, text, when } = JSON.parse(value) as SentRow
+        found.push({ id, text, when })
+      }
+      return found
+    },
+  }
+}

@@ -1,0 +1,262 @@
+// A turn on its way: what it does next follows from the last thing that is on record of it.
+
+import type { Invocation } from '../engine/engine.ts'
+import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
+import { decode, type Json } from '../kernel/value.ts'
+import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'
+import { addUsage, costOf, type Model, ModelFailure, noUsage } from '../model/model.ts'
+import type { TurnUsage, TurnValue } from '../model/turn.ts'
+import { readOutputName } from '../session/read-output.ts'
+import type { Change } from '../store/store.ts'
+import type { Toolset } from '../tool/toolset.ts'
+import { arrivals, isSaid } from './arrivals.ts'
+import { askModel } from './ask-model.ts'
+import { sumUp } from './compact.ts'
+import type { History, KeptMessage } from './history.ts'
+import type { TurnHost } from './host.ts'
+import { type FrameTerms, modelOf, termsOf, type TurnRequest } from './request.ts'
+import { mended } from './mend.ts'
+import { runCalls } from './run-calls.ts'
+import { modelTools, toolsIn } from './tools-in-turn.ts'
+import type { TurnStop } from './turn-stop.ts'
+
+type Keep = NonNullable<Change['keep']>
+type Ends = Promise<Outcome | null>
+
+export class OpenTurn {
+  readonly #invocation: Invocation
+  readonly #host: TurnHost
+  readonly #stop: TurnStop
+  readonly #history: History
+  readonly #request: TurnRequest
+  #frame: FrameTerms
+  #usage: TurnUsage = { ...noUsage, cost: 0 }
+
+  constructor(invocation: Invocation, host: TurnHost, stop: TurnStop, history: History) {
+    this.#invocation = invocation
+    this.#host = host
+    this.#stop = stop
+    this.#history = history
+    this.#request = decode(invocation.request.input) as unknown as TurnRequest
+    this.#frame = this.#request.frame
+    stop.within(this.#request.timeMs, invocation.request.createdAt)
+  }
+
+  /** Of the turn; '' where it is not known. */
+  get #id(): string {
+    return this.#invocation.request.position.id
+  }
+
+  get #last(): KeptMessage | undefined {
+    return this.#history.lastOf(this.#id)
+  }
+
+  async begin(): Promise<void> {
+    for (const each of this.#history.messages) if (each.turn === this.#id) this.#recalls(each)
+    if (this.#last) return
+    await this.#mend()
+    const { message } = this.#request
+    for (const arrived of await this.#arrived(true)) this.#say(arrived.message, arrived.rows)
+    if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: message }] })
+  }
+
+  /** Calls of a turn that ended without hearing of them (SESS-3): what is on record of them is their result. */
+  async #mend(): Promise<void> {
+    const last = this.#history.last
+    if (last?.message.role !== 'assistant' || callsIn(last.message).length === 0) return
+    const { results, owed } = await mended(this.#host, this.#invocation.request.position, last, this.#reads)
+    this.#say({ role: 'tool', results }, owed)
+  }
+
+  /** What an earlier execution has come to. */
+  #recalls({ usage, message, control }: KeptMessage): void {
+    if (usage) this.#used(usage)
+    if (message.role === 'tool' && isSwitch(control)) this.#switched(control.switchFrame)
+  }
+
+  async runCalls(): Ends {
+    const last = this.#last
+    if (last?.message.role === 'tool' && last.control !== undefined) return this.#controlled(last.control as Control)
+    const calls = last?.message.role === 'assistant' ? callsIn(last.message) : []
+    if (!last || calls.length === 0) return null
+    const ran = await runCalls(this.#host, this.#invocation, {
+      step: last.step,
+      calls,
+      tools: this.#tools,
+      parallel: this.#frame.parallel,
+      backgroundMs: this.#request.backgroundMs,
+      signal: this.#stop.signal,
+    })
+    if (ran.unheard.length > 0)
+      this.#host.logger.warn('Several tools wanted to end or hand over the turn; the first was heard', {
+        turn: this.#id,
+        others: ran.unheard,
+      })
+    this.#say({ role: 'tool', results: ran.results }, ran.owed, {
+      ...(ran.control ? { control: ran.control } : {}),
+      ...(ran.invalid ? { invalid: this.#invalid + 1 } : {}),
+    })
+    if (this.#stop.outcome) return this.#stop.outcome
+    if (ran.control) return this.#controlled(ran.control)
+    if (this.#invalid < this.#request.invalid) return null
+    const message = `The model asked ${this.#invalid} times in a row for calls that could not be made; the turn was ended.`
+    return failure({ class: 'resource_limit', code: 'turn_invalid_calls', message })
+  }
+
+  /** How many answers in a row had only calls that could not be made. */
+  get #invalid(): number {
+    return this.#history.messages.findLast(({ turn, message }) => turn === this.#id && message.role === 'tool')?.invalid ?? 0
+  }
+
+  #controlled(control: Control): Outcome | null {
+    if ('finish' in control) return this.#ends('finish', control.finish)
+    if ('fail' in control) return { status: 'failure', failure: control.fail }
+    const last = this.#history.last
+    // It was heard when the next frame has begun.
+    if (last?.message.role !== 'tool') return null
+    const known = this.#switched(control.switchFrame)
+    if (known) return known
+    const { frame, task, initial } = control.switchFrame
+    this.#say({ role: 'frame', frame })
+    const said = [
+      ...(initial === undefined ? [] : [typeof initial === 'string' ? initial : JSON.stringify(initial)]),
+      ...(task === undefined ? [] : [task]),
+    ]
+    if (said.length > 0) this.#say({ role: 'user', parts: [{ type: 'text', text: said.join('\n\n') }] })
+    return null
+  }
+
+  /** Works in another frame from now on; how the turn ends if there is none of that name. */
+  #switched({ frame: name }: { readonly frame: string }): Outcome | null {
+    const frame = this.#host.frame(name)
+    if (!frame) return failure({ class: 'unavailable', code: 'frame_unknown', message: `There is no frame '${name}' to hand the turn to.` })
+    const model = frame.model === undefined ? this.#frame.model : modelOf(frame.model, this.#host).name
+    this.#frame = termsOf(frame, model)
+    return null
+  }
+
+  /** Null while there is something to do. */
+  async isAnswered(): Ends {
+    const last = this.#last
+    if (last?.message.role !== 'assistant' || callsIn(last.message).length > 0) return null
+    return (await isSaid(this.#host, this.#invocation.request.position)) ? null : this.#ends('answer', null)
+  }
+
+  async hear(): Ends {
+    if (this.#step >= this.#request.steps) {
+      const message = `The turn ended after ${this.#step} answers of the model, as many as it may have.`
+      return failure({ class: 'resource_limit', code: 'turn_limit', message })
+    }
+    // Of a turn that begins they are there already.
+    if (this.#step > 0) for (const arrived of await this.#arrived(false)) this.#say(arrived.message, arrived.rows)
+    await sumUp(this.#host, this.#invocation, this.#history, {
+      model: this.#model,
+      most: this.#request.historyTokens,
+      signal: this.#stop.signal,
+      say: (message, upTo, usage) => this.#say(message, [], { upTo, usage, model: this.#model.name }),
+    })
+    return null
+  }
+
+  async ask(): Ends {
+    const model = this.#model
+    const step = this.#step + 1
+    const { instructions, settings, parallel } = this.#frame
+    const request = { instructions, settings, parallel, messages: this.#history.forModel(), tools: modelTools(this.#tools) }
+    // A model that is given its own last words has nothing to answer.
+    if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')
+      return failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
+    let added: KeptMessage | null = null
+    let characters = 0
+    try {
+      await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {
+        const answer = await askModel(this.#host, this.#invocation, model, { request, step, signal: this.#stop.signal })
+        const usage = { ...answer.usage, cost: costOf(answer.usage, model.price) }
+        const message: AssistantMessage = { role: 'assistant', parts: answer.parts }
+        const { kept, row, text } = this.#next(message, { step, usage, model: model.name })
+        added = kept
+        characters = text.length
+        const tells = [
+          {
+            type: 'turn.answered' as const,
+            body: { turn: this.#id, step, message: kept.number, finish: answer.finish, usage: answer.usage },
+          },
+        ]
+        return { done: String(kept.number), beside: { keep: [row], tells } }
+      })
+    } catch (error) {
+      if (!(error instanceof ModelFailure) || this.#stop.signal.aborted) throw error
+      this.#host.logger.error('A model could not answer', { model: model.name, turn: this.#id, error })
+      const message = `The model '${model.name}' could not answer: ${error.what}.`
+      return failure({ class: 'external', code: 'model_failed', message, retry: error.retryable ? { when: 'safe' } : { when: 'never' } })
+    }
+    if (added) this.#adds(added, characters)
+    return null
+  }
+
+  get #step(): number {
+    return this.#last?.step ?? 0
+  }
+
+  get #model(): Model {
+    return modelOf(this.#frame.model, this.#host)
+  }
+
+  get #tools(): Toolset {
+    return toolsIn(this.#host.tools(this.#invocation.request.position), this.#frame.tools)
+  }
+
+  /** Whether the model can read on in a result that it was shown a part of. */
+  get #reads(): boolean {
+    return this.#tools.get(readOutputName) !== undefined
+  }
+
+  async #arrived(begins: boolean): ReturnType<typeof arrivals> {
+    return arrivals(this.#host, this.#invocation.request.position, { begins, reads: this.#reads })
+  }
+
+  #next(message: Message, more: Partial<KeptMessage>): ReturnType<History['next']> {
+    const { position } = this.#invocation.request
+    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, ...more, message }
+    return this.#history.next(position, given, this.#isSensitive(message))
+  }
+
+  /** On record with what is written next. */
+  #say(message: Message, rows: Keep = [], more: Partial<KeptMessage> = {}): void {
+    const { kept, row, text } = this.#next(message, more)
+    this.#invocation.beside.keep(row, ...rows)
+    this.#invocation.beside.tell('message.added', { message: kept.number, role: message.role, turn: this.#id })
+    this.#adds(kept, text.length)
+  }
+
+  #adds(kept: KeptMessage, characters: number): void {
+    this.#history.add(kept, characters)
+    if (kept.usage) this.#used(kept.usage)
+  }
+
+  #used({ cost, ...usage }: TurnUsage): void {
+    const { cost: before, ...had } = this.#usage
+    this.#usage = { ...addUsage(had, usage), cost: cost === null || before === null ? null : before + cost }
+  }
+
+  /** What a sensitive tool was asked, and gave, is sealed here as it is with its call (DUR-12). */
+  #isSensitive(message: Message): boolean {
+    const names =
+      message.role === 'assistant'
+        ? callsIn(message).map(({ name }) => name)
+        : message.role === 'tool'
+          ? message.results.map(({ name }) => name)
+          : []
+    return names.some((name) => this.#tools.find(name)?.sensitive === true)
+  }
+
+  #ends(end: TurnValue['end'], value: Json): Outcome {
+    const said = this.#history.messages.findLast(({ turn, message }) => turn === this.#id && message.role === 'assistant')
+    const text = said?.message.role === 'assistant' ? textIn(said.message.parts) : ''
+    const ended: TurnValue = { end, text, value, steps: this.#step, usage: this.#usage }
+    return { status: 'success', value: ended as unknown as Json }
+  }
+}
+
+const isSwitch = (control: unknown): control is Extract<Control, { switchFrame: unknown }> =>
+  typeof control === 'object' && control !== null && 'switchFrame' in control

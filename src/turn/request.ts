@@ -1,0 +1,112 @@
+// What was asked of a turn, as it goes on record: data, so that whichever worker goes on with it does the same.
+
+import { milliseconds } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { isName } from '../kernel/id.ts'
+import { bytesIn } from '../kernel/sizes.ts'
+import { encode } from '../kernel/value.ts'
+import { checkModel, type Model, type ModelSettings } from '../model/model.ts'
+import type { Frame, StartTurn, TurnLimits } from '../model/turn.ts'
+
+/** A frame as data. */
+export interface FrameTerms {
+  readonly name: string
+  readonly model: string
+  readonly instructions: string | null
+  readonly tools: readonly string[] | null
+  readonly settings: ModelSettings
+  readonly parallel: boolean
+}
+
+export interface TurnRequest {
+  readonly message: string | null
+  readonly frame: FrameTerms
+  readonly steps: number
+  readonly invalid: number
+  readonly timeMs: number | null
+  readonly historyTokens: number | null
+  readonly backgroundMs: number | null
+}
+
+interface Known {
+  model(name: string): Model | undefined
+  frame(name: string): Frame | undefined
+}
+
+const fields: ReadonlySet<string> = new Set<keyof StartTurn>([
+  'model',
+  'message',
+  'frame',
+  'instructions',
+  'tools',
+  'settings',
+  'parallel',
+  'limits',
+  'id',
+  'background',
+  'signal',
+])
+
+const wrong = (why: string): never => {
+  throw new PawlError('turn_invalid', `${why}.`)
+}
+
+/** The model is there besides, as it may be known here only by this. */
+export function requestOf(given: StartTurn, known: Known, mostBytes: number): { request: TurnRequest; model: Model } {
+  if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
+  for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
+  const { message, background, limits = {} } = given
+  if (message !== undefined && (typeof message !== 'string' || !message.isWellFormed())) wrong('The message is not a text')
+  if (message !== undefined && message.trim() === '') wrong('The message is empty')
+  if (message !== undefined && bytesIn(message) > mostBytes)
+    wrong(`The message has ${bytesIn(message)} bytes; at most ${mostBytes} are taken`)
+  const { frame, model } = frameOf(given, known)
+  return {
+    model,
+    request: {
+      message: message ?? null,
+      frame,
+      ...limitsOf(limits),
+      backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
+    },
+  }
+}
+
+function frameOf(given: StartTurn, known: Known): { frame: FrameTerms; model: Model } {
+  const named = typeof given.frame === 'string' ? known.frame(given.frame) : given.frame
+  if (typeof given.frame === 'string' && !named)
+    throw new PawlError('frame_unknown', `The name is ${JSON.stringify(given.frame)}; createRuntime({ frames }) does not know it.`)
+  const { instructions, tools, settings, parallel } = given
+  const own = { ...named, ...defined({ instructions, tools, settings, parallel }), name: named?.name ?? 'main' }
+  const model = modelOf(given.model ?? named?.model, known)
+  return { frame: termsOf(own, model.name), model }
+}
+
+const defined = <T extends object>(of: T): Partial<T> =>
+  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as Partial<T>
+
+export function modelOf(given: Model | string | undefined, known: Pick<Known, 'model'>): Model {
+  if (given === undefined) return wrong('It names no model, and its frame has none')
+  if (typeof given !== 'string') return checkModel(given)
+  const found = known.model(given)
+  if (!found) throw new PawlError('model_unknown', `The name is ${JSON.stringify(given)}; createRuntime({ models }) does not know it.`)
+  return found
+}
+
+export function termsOf({ name, instructions, tools, settings = {}, parallel = true }: Frame, model: string): FrameTerms {
+  if (!isName(name)) wrong('The name of a frame is a text')
+  if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
+    wrong('The instructions are not a text')
+  if (tools !== undefined && (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string')))
+    wrong('tools is not a list of names')
+  if (typeof parallel !== 'boolean') wrong('parallel is not true or false')
+  encode(settings)
+  return { name, model, instructions: instructions ?? null, tools: tools ?? null, settings, parallel }
+}
+
+function limitsOf({ steps = 20, invalid = 3, time, historyTokens }: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
+  for (const [what, value] of Object.entries({ steps, invalid, historyTokens }))
+    if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
+      wrong(`limits.${what} is ${String(value)}, not a whole number from 1 on`)
+  return { steps, invalid, timeMs: time === undefined ? null : milliseconds(time, 'limits.time'), historyTokens: historyTokens ?? null }
+}

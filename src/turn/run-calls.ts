@@ -1,0 +1,148 @@
+// The calls of one answer: run as one batch, each with exactly one result for the model. Should the user say something while some of them wait for
+// people or the outside, the turn goes on: placeholders stand for those, and what comes of them is told later (POL-7).
+
+import type { Asked, Invocation } from '../engine/engine.ts'
+import type { CallPosition } from '../journal/call-state.ts'
+import { owedName, type OwedRow, stepBatch } from '../journal/message.ts'
+import { abortsTurn, type Control } from '../kernel/outcome.ts'
+import { frame } from '../kernel/id.ts'
+import type { CallPart, ResultPart } from '../model/message.ts'
+import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
+import { askingOf, type Place } from '../session/asked.ts'
+import type { Batch } from '../session/gather.ts'
+import type { Change } from '../store/store.ts'
+import type { Toolset } from '../tool/toolset.ts'
+import { isSaid } from './arrivals.ts'
+import type { TurnHost } from './host.ts'
+
+export interface Ran {
+  readonly results: readonly ResultPart[]
+  /** Calls for which placeholders stand. */
+  readonly owed: NonNullable<Change['keep']>
+  /** What the calls made of the turn: the first in their order that says something. */
+  readonly control: Control | null
+  /** Others had something to say as well, and were not heard. */
+  readonly unheard: readonly string[]
+  /** All of them had arguments that were not valid. */
+  readonly invalid: boolean
+}
+
+export interface CallsOfStep {
+  readonly step: number
+  readonly calls: readonly CallPart[]
+  readonly tools: Toolset
+  readonly parallel: boolean
+  readonly backgroundMs: number | null
+  readonly signal: AbortSignal
+}
+
+export async function runCalls(host: TurnHost, invocation: Invocation, of: CallsOfStep): Promise<Ran> {
+  const { position } = invocation.request
+  const most = host.sizes.batch
+  const taken = of.calls.slice(0, most)
+  const answers = of.parallel
+    ? await runBatch(host, invocation, of, taken, stepBatch(position.id, of.step))
+    : await oneByOne(host, invocation, of, taken)
+  return ranOf(answers, of.calls)
+}
+
+type Answer = CallOutcome | OpenCall
+interface Answered {
+  readonly answer: Answer
+  readonly position: CallPosition
+}
+
+async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep, calls: readonly CallPart[]): Promise<Answered[]> {
+  const answers: Answered[] = []
+  for (const [order, call] of calls.entries())
+    answers.push(...(await runBatch(host, invocation, of, [call], `${stepBatch(invocation.request.position.id, of.step)}:${order}`)))
+  return answers
+}
+
+async function runBatch(
+  host: TurnHost,
+  invocation: Invocation,
+  { tools, backgroundMs, signal }: CallsOfStep,
+  calls: readonly CallPart[],
+  batch: string,
+): Promise<Answered[]> {
+  const { position, principal } = invocation.request
+  const place: Place = { tenant: position.tenant, session: position.session, principal, ...askingOf(invocation.options) }
+  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(meta === undefined ? {} : { meta }) }))
+  const started = host.start(place, asks, {
+    tools,
+    batch,
+    turn: position.id,
+    onFailure: 'continue',
+    signal,
+    ...(backgroundMs === null ? {} : { backgroundMs }),
+  })
+  // Nothing is held while they run: they are on record, and whoever goes on with the turn finds them.
+  const answers = await invocation.aside(() => untilSaid(host, invocation, started))
+  return answers.map((answer, order) => ({ answer, position: (started.asks[order] as Asked).position }))
+}
+
+/** All outcomes; or, if the user says something first and the rest waits, what there is. */
+async function untilSaid(host: TurnHost, invocation: Invocation, batch: Batch): Promise<Answer[]> {
+  let stop = (): void => {}
+  const said = new Promise<'said'>((resolve, reject) => {
+    const forget = invocation.onStop((why) => 'over' in why && reject(why.over))
+    const look = (): void => void isSaid(host, invocation.request.position).then((yes) => yes && resolve('said'), reject)
+    const unlisten = host.store.onHint(look)
+    stop = () => {
+      forget()
+      unlisten()
+    }
+    look()
+  })
+  said.catch(() => {})
+  try {
+    const first = await Promise.race([batch.outcomes, said])
+    return first === 'said' ? await host.waiting(batch) : first
+  } finally {
+    stop()
+  }
+}
+
+function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
+  const controls: { name: string; control: Control }[] = []
+  const results = calls.map(({ id: callId, name }, order): ResultPart => {
+    const { answer } = answers[order] ?? {}
+    if (!answer) return { callId, name, status: 'failure', parts: tooMany(answers.length) }
+    const control = controlOf(answer)
+    if (control) controls.push({ name, control })
+    return { callId, name, status: answer.status, parts: answer.parts }
+  })
+  const [first, ...others] = controls
+  return {
+    results,
+    owed: answers.flatMap(({ answer, position }) => (isOpen(answer) ? owedRow(position, answer.name) : [])),
+    control: first?.control ?? null,
+    unheard: others.map(({ name }) => name),
+    invalid: answers.length > 0 && answers.every(({ answer }) => isInvalid(answer)),
+  }
+}
+
+const isOpen = (answer: Answer): answer is OpenCall => answer.status === 'waiting' || answer.status === 'running'
+
+/** What comes of it is to be told. */
+export function owedRow(position: CallPosition, name: string): Ran['owed'][number] {
+  const { batch, id, occurrence } = position
+  const row: OwedRow = { batch, id, occurrence, name }
+  return { ...owedName(position, frame(batch, id, occurrence)), value: JSON.stringify(row) }
+}
+
+const tooMany = (most: number): ResultPart['parts'] => [
+  { type: 'text', text: `[Tool execution failed]\nAt most ${most} calls are taken at once; this one was not run.` },
+]
+
+const isInvalid = (answer: Answer): boolean =>
+  answer.status === 'failure' && (answer.failure.code === 'invalid_arguments' || answer.failure.code === 'tool_unavailable')
+
+/** A hook, or a wait that nobody answered in time, may end the turn; so may a tool. */
+function controlOf(answer: Answer): Control | null {
+  if (isOpen(answer)) return null
+  const aborted = abortsTurn(answer)
+  if (aborted) return { fail: aborted }
+  return answer.status === 'success' ? (answer.control ?? null) : null
+}

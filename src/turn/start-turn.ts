@@ -1,0 +1,83 @@
+// session.turn(): a turn on record, or the one that is there (SESS-1).
+
+import { hash } from 'node:crypto'
+import type { Asked, Engine } from '../engine/engine.ts'
+import type { CallPosition } from '../journal/call-state.ts'
+import { turnBatch, turnTool } from '../journal/message.ts'
+import { endName } from '../journal/task.ts'
+import { canonical } from '../kernel/canonical.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { type Ids, isName, longestName } from '../kernel/id.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import type { Sizes } from '../kernel/sizes.ts'
+import { encode, recorded } from '../kernel/value.ts'
+import type { Model } from '../model/model.ts'
+import type { Frame, StartTurn, Turn, TurnOutcome, TurnValue } from '../model/turn.ts'
+import { askingOf, type Place } from '../session/asked.ts'
+import { Cancel } from '../session/gather.ts'
+import type { Store } from '../store/store.ts'
+import { requestOf } from './request.ts'
+
+export interface StartHost {
+  readonly engine: () => Engine
+  readonly store: Store
+  readonly ids: Ids
+  readonly sizes: Sizes
+  readonly sealAll: boolean
+  model(name: string): Model | undefined
+  frame(name: string): Frame | undefined
+  /** It can be asked here from now on. */
+  knows(model: Model): void
+}
+
+export function startTurn(host: StartHost, place: Place, given: StartTurn): Turn {
+  const { request, model } = requestOf(given, host, host.sizes.arguments)
+  const id = given.id ?? `turn_${host.ids.next()}`
+  if (!isName(id))
+    throw new PawlError('turn_invalid', `The id is ${JSON.stringify(id)}; it must be a text of 1 to ${longestName} characters.`)
+  host.knows(model)
+  const { tenant, session, principal } = place
+  const position: CallPosition = { tenant, session, batch: turnBatch, id, occurrence: 0 }
+  const input = encode(request)
+  const options = askingOf(place)
+  const asked: Asked = {
+    position,
+    principal,
+    tool: turnTool(model.name),
+    input,
+    hash: hash('sha256', `turn\n${canonical(recorded(request))}`, 'base64url'),
+    options: Object.keys(options).length > 0 ? options : null,
+    line: null,
+    ...(host.sealAll ? { sealed: true } : {}),
+  }
+  const started = begin(host, asked, place)
+  const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
+    const { outcome: ended } = await settled
+    return { ...(ended as unknown as Outcome<TurnValue>), turn: id }
+  })
+  const cancel = async (reason: string, by?: string): Promise<boolean> => host.engine().cancel((await started).uid, new Cancel(reason, by))
+  outcome.catch(() => {}) // heard by whoever awaits it
+  follow(given.signal, outcome, cancel)
+  return { id, outcome, cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by) }
+}
+
+async function begin(
+  host: StartHost,
+  asked: Asked,
+  { tenant, session }: Place,
+): Promise<{ uid: string; settled: Promise<{ outcome: Outcome }> }> {
+  if (await host.store.kept(endName({ tenant, session }, ''))) throw new PawlError('session_ended')
+  const started = await host.engine().start(asked)
+  if (started.as === 'conflict') throw new PawlError('turn_conflict', `The id is '${asked.position.id}'.`)
+  return started
+}
+
+/** The caller's signal cancels it. */
+function follow(signal: AbortSignal | undefined, outcome: Promise<unknown>, cancel: (reason: string) => Promise<boolean>): void {
+  if (!signal) return
+  const aborted = (): void => void cancel('The turn was cancelled').catch(() => {})
+  if (signal.aborted) return aborted()
+  signal.addEventListener('abort', aborted, { once: true })
+  const forget = (): void => signal.removeEventListener('abort', aborted)
+  outcome.then(forget, forget)
+}

@@ -1,0 +1,61 @@
+// Why a turn stops before its model has said all: somebody cancelled it, or its time is over. All that it has called stops with it.
+
+import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
+import { failure, type Outcome } from '../kernel/outcome.ts'
+import type { Clock } from '../kernel/time.ts'
+import { Cancel } from '../session/gather.ts'
+
+export class TurnStop {
+  readonly #abort = new AbortController()
+  readonly #clock: Clock
+  readonly #forget: () => void
+  #callOff = (): void => {}
+  #outcome: Outcome | null = null
+
+  constructor(invocation: Invocation, clock: Clock) {
+    this.#clock = clock
+    this.#forget = invocation.onStop((why) => this.#stopped(why))
+  }
+
+  /** Aborts what the turn waits for. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** How it ends then. */
+  get outcome(): Outcome | null {
+    return this.#outcome
+  }
+
+  /** From the instant at which it was asked for. */
+  within(ms: number | null, since: number): void {
+    if (ms === null) return
+    const left = Math.max(0, since + ms - this.#clock.now())
+    this.#callOff = this.#clock.timer(left, () => {
+      const message = `The turn took longer than ${ms} ms.`
+      this.#ends(failure({ class: 'timeout', code: 'turn_timeout', message }), new Cancel(message, null))
+    })
+  }
+
+  /** It never began. */
+  before(): ToSettle {
+    return { settle: this.#outcome ?? cancelled('The turn was cancelled') }
+  }
+
+  close(): void {
+    this.#callOff()
+    this.#forget()
+  }
+
+  #stopped(why: Stop): void {
+    if ('over' in why) return this.#abort.abort(why.over)
+    this.#ends(cancelled(why.cancel), new Cancel(why.cancel, why.by))
+  }
+
+  #ends(outcome: Outcome, why: Cancel): void {
+    this.#outcome ??= outcome
+    this.#abort.abort(why)
+  }
+}
+
+const cancelled = (message: string): Outcome => ({ status: 'cancelled', cancellation: { message, source: 'cancellation' } })

@@ -1,0 +1,89 @@
+// TURN: one durable run of the model loop on one screen (SESS-1). A turn is a call: an engine drives it, and drives it again after a crash, on whatever
+// worker knows its model. How far it has come is read from the conversation: each answer of the model is on record before anything is made of it, each
+// call of an answer is a call of its own, and what is on record is neither paid nor done again.
+
+import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
+import { headName, type HeadRow } from '../journal/message.ts'
+import { isLoss, PawlError } from '../kernel/errors.ts'
+import { failure, type Outcome } from '../kernel/outcome.ts'
+import { encode } from '../kernel/value.ts'
+import { enter } from './enter.ts'
+import { Histories } from './history.ts'
+import type { TurnHost } from './host.ts'
+import { OpenTurn } from './open-turn.ts'
+import { TurnStop } from './turn-stop.ts'
+
+export function turning(host: TurnHost): Drive {
+  const histories = new Histories()
+  return async (invocation) => {
+    const stop = new TurnStop(invocation, host.clock)
+    try {
+      return await life(invocation, host, histories, stop)
+    } finally {
+      stop.close()
+    }
+  }
+}
+
+async function life(invocation: Invocation, host: TurnHost, histories: Histories, stop: TurnStop): Promise<ToSettle> {
+  if (invocation.deaths >= host.poisonAfter) return { settle: poisoned(invocation) } // too many workers died over it
+  await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
+  const head = await enter(invocation, host) // one turn at a time in a session
+  if (!head) return stop.before()
+  try {
+    const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
+      body(invocation, host, histories, { head, stop }),
+    )
+    leave(invocation, head)
+    return { settle, text: encode(settle) }
+  } catch (error) {
+    histories.forget(invocation.request.position) // what it had added may not be on record
+    throw error
+  }
+}
+
+async function body(
+  invocation: Invocation,
+  host: TurnHost,
+  histories: Histories,
+  { head, stop }: { head: HeadRow; stop: TurnStop },
+): Promise<Outcome> {
+  try {
+    const turn = new OpenTurn(invocation, host, stop, await histories.of(host.store, invocation.request.position, head.born))
+    await turn.begin() // what the user said, and what has arrived
+    for (;;) {
+      const ended =
+        stop.outcome ?? // cancelled, or too late
+        (await turn.runCalls()) ?? // those of the last answer, if it has any; a tool may end the turn
+        (await turn.isAnswered()) ?? // it has none, and nobody has said anything meanwhile
+        (await turn.hear()) ?? // what has arrived; and what is too long is summed up
+        (await turn.ask()) // the model: its answer is on record
+      if (ended) return ended
+    }
+  } catch (error) {
+    return stopped(error, invocation, host, stop)
+  }
+}
+
+/** Whatever went wrong: an execution that no longer counts ends without a word, all else is how the turn ends. */
+function stopped(error: unknown, invocation: Invocation, host: TurnHost, stop: TurnStop): Outcome {
+  const why = invocation.stopped
+  if (why && 'over' in why) throw why.over
+  if (isLoss(error)) {
+    invocation.end(error)
+    throw error
+  }
+  if (stop.outcome) return stop.outcome
+  host.logger.error('A turn ended by an error of ours', { turn: invocation.request.position.id, error })
+  const message = error instanceof PawlError ? error.message : 'An internal error occurred in the turn'
+  return failure({ class: 'internal', code: error instanceof PawlError ? error.code : 'internal', message })
+}
+
+/** On record with the end: the next turn may begin. */
+function leave(invocation: Invocation, { born }: HeadRow): void {
+  const free: HeadRow = { born, turn: null }
+  invocation.beside.keep({ ...headName(invocation.request.position), value: JSON.stringify(free) })
+}
+
+const poisoned = ({ deaths }: Invocation): Outcome =>
+  failure({ class: 'internal', code: 'poisoned', message: `${deaths} workers died over this turn; it is not taken up again.` })

@@ -1,0 +1,35 @@
+// SESS-1: a turn whose worker dies before and after everything that it writes, each in turn.
+
+import { rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { freshMemory, freshSqlite } from '../adversary/kit.ts'
+import { type Ground, matrix } from '../crash/task-matrix.ts'
+import { wholeTurn } from './turn-scenarios.ts'
+
+const grounds: Record<string, () => Ground> = {
+  memory: () => ({ ...freshMemory(), gone: async () => {} }),
+  sqlite: () => {
+    const { clock, store, file } = freshSqlite()
+    return {
+      clock,
+      store,
+      async gone() {
+        await store.close()
+        rmSync(dirname(file), { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+describe.each(Object.keys(grounds))('%s', (name) => {
+  test(
+    'SESS-1 SESS-3: a turn with five tools, an approval and a background task, killed at every recorded write',
+    { timeout: 120_000 },
+    async () => {
+      const { found, deaths } = await matrix(wholeTurn, grounds[name] as () => Ground)
+      expect(found).toEqual([])
+      expect(deaths).toBeGreaterThan(40)
+    },
+  )
+})

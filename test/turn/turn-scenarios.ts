@@ -1,0 +1,99 @@
+// Turns that a worker may die over anywhere: five tools, a person who is asked, a task in the background; and in the end one history, each effect once, no
+// answer of the model paid twice.
+/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+
+import { type ModelMessage, type RuntimeOptions, type StoredMessage } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { type Scenario, t, type World } from '../faults/scenario.ts'
+import { problemsIn } from './model-rules.ts'
+
+const taskIn = (messages: readonly ModelMessage[]): string => /\\"task_id\\":\\"([^\\]+)\\"/.exec(JSON.stringify(messages))?.[1] ?? ''
+
+const model = (w: World) => {
+  const scripted = scriptedModel(
+    [
+      {
+        say: 'I look.',
+        call: [
+          { name: 'look', input: { n: 1 } },
+          { name: 'look', input: { n: 2 } },
+        ],
+      },
+      { call: { name: 'refund', input: { cents: 4200 } } },
+      {
+        call: [
+          { name: 'spawn_background', input: { tool: 'export', args: {} } },
+          { name: 'note', input: { text: 'refunded' } },
+        ],
+      },
+      ({ request }) => ({ call: { name: 'wait_task', input: { task_id: taskIn(request.messages), timeout_seconds: 60 } } }),
+      { call: { name: 'steps', input: {} } },
+      'All done.',
+    ],
+    {
+      name: 'm',
+      async wait({ request, answers }) {
+        w.did(`answer ${answers + 1}`)
+        for (const problem of problemsIn(request.messages)) w.did(`problem: ${problem}`)
+      },
+    },
+  )
+  return scripted
+}
+
+const tools = (w: World) => [
+  t('look', { hints: { readOnly: true }, execute: ({ n }: any) => ({ n, cents: 4200 }) }),
+  t('refund', {
+    hints: { destructive: true },
+    onCrash: 'rerun',
+    execute: async (_: unknown, ctx: any) => ctx.step('refund', () => w.did(`refund ${ctx.idempotencyKey}`) && 'ok', { once: false }),
+  }),
+  t('note', { hints: { idempotent: true }, execute: () => 'noted' }),
+  t('export', { onCrash: 'rerun', background: true, execute: async (_: unknown, ctx: any) => ctx.step('export', () => 'exported') }),
+  t('steps', {
+    onCrash: 'rerun',
+    execute: async (_: unknown, ctx: any) => {
+      await ctx.step('a', () => 'a')
+      await ctx.sleep('1s')
+      return ctx.step('b', () => 'b')
+    },
+  }),
+]
+
+const roles = (messages: readonly StoredMessage[]): string => messages.map(({ message }) => message.role).join(' ')
+
+export const wholeTurn: Scenario = {
+  name: 'a turn with five tools, an approval and a background task',
+  cites: 'SESS-1',
+  tools,
+  options: (w): Partial<RuntimeOptions> => ({ models: [model(w)] }),
+  asks: [],
+  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Refund A1 and export it' }).outcome],
+  async poke(w) {
+    for (const { id } of await w.runtime.inbox()) await w.runtime.decide(id, { approve: true, by: 'user:bea' })
+  },
+  ends: [{ status: 'success', value: { end: 'answer', text: 'All done.', steps: 6 } }],
+  most: {},
+  async laws(w) {
+    const wrong: string[] = []
+    const session = w.runtime.session('s')
+    const messages = await session.messages.list()
+    // A notice of the task may come before what waited for it has told.
+    const said = roles(messages.filter(({ message }) => message.role !== 'notice'))
+    if (said !== `user${' assistant tool'.repeat(5)} assistant`) wrong.push(`history is ${said}`)
+    if (messages.some(({ number }, index) => number !== index + 1)) wrong.push('numbers have gaps')
+    for (const { message } of messages)
+      if (message.role === 'tool')
+        for (const { status, name } of message.results) if (status !== 'success') wrong.push(`${name} is ${status}`)
+    for (const [name, count] of Object.entries(w.effects)) {
+      if (name.startsWith('problem')) wrong.push(name)
+      // What was on record is not asked again; one that was on its way when its worker died is.
+      if (name.startsWith('answer') && count > 2) wrong.push(`${name}: asked ${count} times`)
+      if (name.startsWith('refund') && count > 2) wrong.push(`${name}: ${count} times`)
+    }
+    const asked = Object.entries(w.effects).filter(([name]) => name.startsWith('answer'))
+    if (asked.reduce((sum, [, count]) => sum + count, 0) > 7) wrong.push(`asked ${JSON.stringify(w.effects)}`)
+    if (Object.keys(w.effects).filter((name) => name.startsWith('refund')).length !== 1) wrong.push('not one refund')
+    return wrong
+  },
+}

@@ -1,0 +1,101 @@
+import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { type Line, scriptedModel } from 'pawl/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { ManualClock } from '../../src/testing/clock.ts'
+import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
+import type { Store } from '../../src/store/store.ts'
+
+const input = { type: 'object' } as const
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+
+for (const [kind, fresh] of [
+  ['memory', freshMemory],
+  ['sqlite', freshSqlite],
+] as const) {
+  describe(`turns on ${kind}`, () => {
+    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
+      const { clock, store } = fresh()
+      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
+      runtimes.push(runtime)
+      return { runtime, clock, store }
+    }
+
+    test('SESS-1: a model asks for tools, reads what they gave, and answers', async () => {
+      let looked = 0
+      const lookUp = tool({
+        name: 'look_up',
+        description: 'Looks an order up',
+        input,
+        hints: { readOnly: true },
+        execute: ({ order }) => {
+          looked++
+          return { order: order ?? null, cents: 4200 }
+        },
+      })
+      const script: Line[] = [
+        {
+          say: 'Let me see.',
+          call: [
+            { name: 'look_up', input: { order: 'A1' } },
+            { name: 'look_up', input: { order: 'A2' } },
+          ],
+        },
+        ({ last }) => `It was ${last.includes('4200') ? '42.00' : 'nothing'}.`,
+      ]
+      const model = scriptedModel(script, { price: { input: 1, output: 2 } })
+      const { runtime, clock } = await open({ tools: [lookUp] })
+      const session = runtime.session('s')
+      const turn = session.turn({ model, message: 'How much was A1?', instructions: 'Be brief.' })
+      const ended = await after(turn.outcome, clock)
+      expect(ended).toMatchObject({
+        value: {
+          status: 'success',
+          turn: turn.id,
+          value: { end: 'answer', text: 'It was 42.00.', steps: 2, usage: { inputTokens: expect.any(Number) } },
+        },
+      })
+      expect(looked).toBe(2)
+      expect(model.asked).toBe(2)
+      expect(model.requests[1]).toMatchObject({
+        instructions: 'Be brief.',
+        messages: [
+          { role: 'user', parts: [{ text: 'How much was A1?' }] },
+          { role: 'assistant', parts: [{ type: 'text' }, { type: 'call', id: 'call_1_1' }, { type: 'call', id: 'call_1_2' }] },
+          {
+            role: 'tool',
+            results: [
+              { callId: 'call_1_1', status: 'success' },
+              { callId: 'call_1_2', status: 'success' },
+            ],
+          },
+        ],
+      })
+      expect((await session.messages.list()).map(({ number, message }) => `${number} ${message.role}`)).toEqual([
+        '1 user',
+        '2 assistant',
+        '3 tool',
+        '4 assistant',
+      ])
+      // The next turn goes on from there.
+      const again = session.turn({ model: scriptedModel(['Yes.'], { name: 'other' }), message: 'Sure?' })
+      expect(await after(again.outcome, clock)).toMatchObject({ value: { value: { text: 'Yes.', steps: 1 } } })
+    })
+
+    test('SESS-4: one turn at a time in a session; another waits for it', async () => {
+      const open_ = Promise.withResolvers<void>()
+      const slow = scriptedModel(['one'], { name: 'slow', wait: () => open_.promise })
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      const first = session.turn({ model: slow, message: 'a' })
+      const second = session.turn({ model: scriptedModel([({ answers }) => `${answers} before`]), message: 'b' })
+      await clock.advance(1_000)
+      expect((await session.messages.list()).length).toBe(0)
+      open_.resolve()
+      expect(await after(first.outcome, clock)).toMatchObject({ value: { value: { text: 'one' } } })
+      expect(await after(second.outcome, clock)).toMatchObject({ value: { value: { text: '1 before' } } })
+    })
+  })
+}
