@@ -366,15 +366,15 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Usage and cost per call, turn, session, tool.`,
   },
   'BOX-1': {
-    state: 'not yet',
+    state: { missing: 'web_fetch, kv_store, secret_store, ask_user, bash' },
     says: `18 tools: get_current_time, echo, report_progress, add, subtract, multiply, divide, get_weather, get_forecast (deterministic samples), write_todos, read_file, write_file, edit_file, list_directory, grep_files, delete_file, stat_file, web_fetch; each with title, hints, output schema, narration. By capability: spawn_background and task tools, kv_store, secret_store, ask_user, tool_search, read_output, bash (a real shell in a bounded child process, off unless enabled).`,
   },
   'BOX-2': {
-    state: { missing: 'edit_file and the other tools' },
+    state: 'built',
     says: `Files live in the session (database) or in a real folder. No path, symlink, race, device or case trick leaves the root. edit_file takes an expected hash; edits are exact, unique, non-overlapping. Limits as the reference lists.`,
   },
   'BOX-3': {
-    state: 'not yet',
+    state: 'built',
     says: `grep cannot hang: linear-time matching or a killed worker; binary, huge and many files are bounded.`,
   },
   'BOX-4': {

@@ -1,3 +1,20 @@
-// `pawl/box`: what tools are made of.
+// `pawl/box`: tools that are ready to be given to a model (BOX-1), and what such tools are made of.
+//
+// Each capability is a folder: its tools, a file each, and the function that gives them. A new one joins by a line in `parts`; one that must
+// be asked for by name (a shell) by a line in `box` alone.
+
+import type { Tool } from '../tool/tool.ts'
+import { echo } from './echo/echo.ts'
+import { files } from './files/files.ts'
+import { math } from './math/math.ts'
+import { progress } from './progress/progress.ts'
+import { time } from './time/time.ts'
+import { todos } from './todos/todos.ts'
+import { weather } from './weather/weather.ts'
 
 export { type ProcessEnd, type ProcessOptions, runProcess } from './process.ts'
+
+const parts = { time, echo, progress, math, weather, todos, files }
+
+/** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.math()` and so on. */
+export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part) => part()), parts)

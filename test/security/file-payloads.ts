@@ -1,6 +1,6 @@
 // Paths that try to leave a folder, as data: ways up, ways to write them, and what they are after.
 
-const ups = [
+export const ups: readonly string[] = [
   '..',
   '...',
   '....',
