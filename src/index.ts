@@ -57,6 +57,10 @@ export type {
   QuestionAnswer,
   Step,
   StepOptions,
+  AgentOutcome,
+  AgentTurn,
+  Completion,
+  CompletionRequest,
   ToolContext,
 } from './tool/context.ts'
 export type { Ailment, Diagnosis } from './keep/doctor.ts'
@@ -142,4 +146,17 @@ export {
   type ModelTool,
   type Usage,
 } from './model/model.ts'
-export type { Frame, Messages, StartTurn, StoredMessage, Turn, TurnLimits, TurnOutcome, TurnUsage, TurnValue } from './model/turn.ts'
+export { agent, type AgentDefinition } from './turn/agent.ts'
+export type {
+  Frame,
+  Messages,
+  SessionUsage,
+  StartTurn,
+  StoredMessage,
+  Turn,
+  TurnLimits,
+  TurnOutcome,
+  TurnUsage,
+  TurnValue,
+  UsageOf,
+} from './model/turn.ts'

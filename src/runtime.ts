@@ -164,6 +164,19 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     }
     let scheduler: Scheduler | undefined
     const scheduling = { ...background, most, turns: new Turns(), due: (at: number) => scheduler?.soon(at) }
+    const turns = openTurns({
+      background,
+      batches,
+      records,
+      show,
+      sizes,
+      poisonAfter,
+      sealAll,
+      models: options.models ?? [],
+      frames: options.frames ?? [],
+      tools: ({ tenant: of, session: id }) => registry.live(of, id),
+      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
+    })
     const pipeline = callPipeline({
       toolsOf: (request) => standing.of(request),
       away: () => registry.away,
@@ -184,6 +197,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of)),
       endOfTask: (of) => endOfTask(of),
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
+      ...turns.inBodies,
       files,
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
@@ -202,19 +216,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       if (isTurn(invocation.request)) return turns.drive(invocation)
       return isChore(invocation, endTool) ? ends(invocation) : pipeline(invocation)
     }
-    const turns = openTurns({
-      background,
-      batches,
-      records,
-      show,
-      sizes,
-      poisonAfter,
-      sealAll,
-      models: options.models ?? [],
-      frames: options.frames ?? [],
-      tools: ({ tenant: of, session: id }) => registry.live(of, id),
-      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
-    })
     const delivers = deliver ? [announceTool, endTool] : [endTool]
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers, turns.tools)
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
@@ -246,6 +247,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             end: (owner, how) => endSession(background, owner, how),
             turn: (place, turn) => turns.start(place, turn),
             messages: (of) => turns.messages(of),
+            usage: (of) => turns.usage(of),
             notices: (of) => openNotices(background, of),
             files,
             schedules: (owner) => openSchedules(scheduling, owner),

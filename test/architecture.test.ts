@@ -77,6 +77,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'files',
     'background',
     'model',
+    'turn',
   ],
   adapters: ['index', 'tool'],
 }

@@ -338,11 +338,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Messages that arrive during a turn queue and are seen at the next model call or after, by choice. One turn at a time per session, across workers.`,
   },
   'SESS-5': {
-    state: 'not yet',
+    state: 'built',
     says: `\`ctx.complete\` asks a model from inside a tool, recorded as a step, with usage attributed to the call.`,
   },
   'SESS-6': {
-    state: 'not yet',
+    state: 'built',
     says: `Sub-agents run as tasks with their own session; approvals bubble to the root; control switchFrame hands a turn to another frame.`,
   },
   'SESS-7': {
@@ -362,7 +362,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `History that no longer fits is compacted without ever splitting a call from its result.`,
   },
   'SESS-11': {
-    state: 'not yet',
+    state: 'built',
     says: `Usage and cost per call, turn, session, tool.`,
   },
   'BOX-1': {

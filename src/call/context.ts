@@ -194,6 +194,12 @@ class BodyContext implements ToolContext {
   get emit(): ToolContext['emit'] {
     return this.#verbs.emit
   }
+  get complete(): ToolContext['complete'] {
+    return this.#verbs.complete
+  }
+  get turn(): ToolContext['turn'] {
+    return this.#verbs.turn
+  }
   get outputs(): ToolContext['outputs'] {
     return this.#context.host.outputs({ tenant: this.tenant, session: this.session })
   }

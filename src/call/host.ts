@@ -10,7 +10,7 @@ import type { Clock } from '../kernel/time.ts'
 import type { RememberedRule } from '../policy/remembered.ts'
 import type { Budget } from '../policy/budget.ts'
 import type { Policy } from '../policy/rules.ts'
-import type { Logger, NestedOutcome, Outputs } from '../tool/context.ts'
+import type { AgentOutcome, AgentTurn, Completion, CompletionRequest, Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { TasksOfSession } from '../tool/task.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { Alarms } from './alarms.ts'
@@ -59,6 +59,12 @@ export interface CallHost {
   ): Promise<unknown>
   /** The chore that deals with the tasks that this one started, when it has ended. */
   endOfTask(of: Invocation): { readonly asked: Asked; readonly keep: StepBeside['keep'] }
+  /** One answer of a model, and which one gave it. */
+  complete(of: Invocation, request: CompletionRequest, signal: AbortSignal): Promise<Completion & { readonly model: string }>
+  /** On the account of the session, the model and the tool; once for each key of a call. */
+  used(of: Invocation, key: string, model: string, usage: Completion['usage']): Promise<void>
+  /** A turn in a session of its own, until it is over. */
+  turn(of: Invocation, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
   /** Files of a session; every write of them is checked by `fence`. */
   files(of: { tenant: string; session: string }, fence: Invocation['beside']['fence']): SessionFiles
   /** What the calls of a session gave, whole. */

@@ -18,6 +18,7 @@ import { WaitError } from '../wait/resolution.ts'
 import type { Around } from './around.ts'
 import { emitting } from './emit.ts'
 import type { Inside } from './inside.ts'
+import { modelsInBody } from './models-in-body.ts'
 import { taskContext } from './task-context.ts'
 import { runOf } from './task-run.ts'
 import { tasksInBody } from './tasks-in-body.ts'
@@ -52,6 +53,8 @@ type Verb =
   | 'tasks'
   | 'emit'
   | 'triggers'
+  | 'complete'
+  | 'turn'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
 
 /** Tools that were warned about, by whose logger was told: once is enough. */
@@ -234,6 +237,7 @@ export function verbsOf(context: Around): Verbs {
       return tasks
     },
     emit: emitting(context, taskRun, inside),
+    ...modelsInBody(context, inside),
     triggers: {
       async emit(event, payload, how = {}) {
         leaf('triggers.emit')

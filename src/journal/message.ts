@@ -45,6 +45,21 @@ export interface SentRow {
   readonly at: number
 }
 
+/** What models have cost in a session, in all. */
+export const usageName = ({ tenant, session }: Scope) => ({ of: 'usage', tenant, session, key: '' })
+
+/** Of a session in which an agent works: who let it. */
+export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
+/** The sessions of agents that something in this one let work. */
+export const agentName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-agent', tenant, session, key: agent })
+
+export interface ParentRow {
+  readonly session: string
+  readonly call: string
+  /** How many agents are above it. */
+  readonly depth: number
+}
+
 /** A call for which a placeholder stands in the conversation: what comes of it is told later (POL-7). */
 export const owedName = ({ tenant, session }: Scope, key: string) => ({ of: 'result-owed', tenant, session, key })
 

@@ -13,6 +13,12 @@ export const turnErrors = {
     says: 'Another turn is on record under this id.',
     next: 'Start it under a new id, or ask for the same again. Nothing was started.',
   },
+  agents_too_deep: {
+    http: 409,
+    retry: false,
+    says: 'Too many agents work for one another.',
+    next: 'Let an agent that is higher up do it. Nothing was started.',
+  },
   model_invalid: {
     http: 400,
     retry: false,

@@ -67,6 +67,20 @@ export interface TurnUsage extends Usage {
   readonly cost: number | null
 }
 
+export interface UsageOf extends TurnUsage {
+  /** How often a model was asked. */
+  readonly times: number
+}
+
+/** What models have cost in a session. */
+export interface SessionUsage {
+  readonly total: UsageOf
+  /** By the name of the model. */
+  readonly models: { readonly [model: string]: UsageOf }
+  /** What bodies of tools asked of models, by the name of the tool; a part of the total. */
+  readonly tools: { readonly [tool: string]: UsageOf }
+}
+
 export type TurnOutcome = Outcome<TurnValue> & { readonly turn: string }
 
 export interface Turn {

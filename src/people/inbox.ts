@@ -6,6 +6,8 @@ import type { AskItem, Preview, QuestionShape, Vote } from '../journal/asks.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import type { Redactor } from '../secret/redact.ts'
+import { agentName } from '../journal/message.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Kept, Store } from '../store/store.ts'
 
 export type InboxKind = Exclude<AskKind, 'client'>
@@ -73,7 +75,29 @@ export async function inbox(
   if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= mostListed))
     throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`)
   if (session !== undefined && tenant === undefined) throw new PawlError('config_invalid', 'A session belongs to a tenant: name both.')
-  const of = { of: 'inbox', ...(tenant === undefined ? {} : { tenant }), ...(session === undefined ? {} : { session }) }
+  const page = { kind, after, limit, redact }
+  if (tenant === undefined || session === undefined) return listed(store, tenant === undefined ? {} : { tenant }, page)
+  // What its agents ask is asked of the same people (SESS-6).
+  const all: InboxItem[] = []
+  for (const each of await withAgents(store, tenant, session)) all.push(...(await listed(store, { tenant, session: each }, page)))
+  return all.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
+}
+
+/** A session, and those of all agents that work for it. */
+async function withAgents(store: Store, tenant: string, session: string): Promise<string[]> {
+  const found = [session]
+  for (const each of found)
+    for await (const { key } of everyKept(store, { of: agentName({ tenant, session: each }, '').of, tenant, session: each }))
+      if (!found.includes(key)) found.push(key)
+  return found
+}
+
+async function listed(
+  store: Store,
+  whose: { tenant?: string; session?: string },
+  { kind, after, limit, redact }: { kind: InboxKind | undefined; after: string; limit: number; redact: Redactor },
+): Promise<InboxItem[]> {
+  const of = { of: 'inbox', ...whose }
   const found: InboxItem[] = []
   for (let from = after; ;) {
     const page = await store.keptOf({ ...of, after: from, limit: Math.min(pageSize, kind === undefined ? limit - found.length : pageSize) })

@@ -2,6 +2,7 @@
 
 import { openNotices, rowsOfNotice } from '../background/notices.ts'
 import type { BackgroundHost } from '../background/host.ts'
+import type { CallHost } from '../call/host.ts'
 import type { Show } from '../call/show.ts'
 import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
@@ -12,13 +13,16 @@ import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import { decode } from '../kernel/value.ts'
 import { checkModel, type Model } from '../model/model.ts'
-import type { Frame, Messages, StartTurn, Turn } from '../model/turn.ts'
+import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../model/turn.ts'
 import type { Place } from '../session/asked.ts'
 import type { Batches } from '../session/batch.ts'
 import type { Records } from '../session/records.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { openMessages } from '../turn/messages.ts'
-import type { Scope } from '../turn/host.ts'
+import { agentTurn } from '../turn/agent-turn.ts'
+import { complete } from '../turn/complete.ts'
+import type { Scope, TurnHost } from '../turn/host.ts'
+import { countUsage, usageOf } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
 import { startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
@@ -43,6 +47,9 @@ export interface Turns {
   readonly tools: readonly string[]
   start(place: Place, turn: StartTurn): Turn
   messages(of: Scope): Messages
+  usage(of: Scope): Promise<SessionUsage>
+  /** What bodies ask of models. */
+  readonly inBodies: Pick<CallHost, 'complete' | 'used' | 'turn'>
 }
 
 export function openTurns(host: TurnsHost): Turns {
@@ -61,29 +68,40 @@ export function openTurns(host: TurnsHost): Turns {
   }
   const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...known }
+  const start = (place: Place, turn: StartTurn): Turn =>
+    startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn)
+  const around: TurnHost = {
+    ...parts,
+    poisonAfter: host.poisonAfter,
+    tools: (of) => host.tools(of),
+    start: (place, calls, how) => batches.start(place, calls, how),
+    waiting: (batch) => records.until(() => batch, 'waiting'),
+    async shown({ uid, outcome }, reads) {
+      const text = outcome ?? 'null'
+      return host.show({ outcome: decode(text) as unknown as Outcome, text }, uid, reads, null)
+    },
+    async notices(of) {
+      const listed = await openNotices(host.background, of).list()
+      return listed.map(({ id, text }) => ({ text, rows: rowsOfNotice(of, id) }))
+    },
+    read: (of, attachment) => records.attachments(of).read(attachment),
+    live: (about, type, body) => host.live(about, type, body),
+  }
   return {
-    drive: turning({
-      ...parts,
-      poisonAfter: host.poisonAfter,
-      tools: (of) => host.tools(of),
-      start: (place, calls, how) => batches.start(place, calls, how),
-      waiting: (batch) => records.until(() => batch, 'waiting'),
-      async shown({ uid, outcome }, reads) {
-        const text = outcome ?? 'null'
-        return host.show({ outcome: decode(text) as unknown as Outcome, text }, uid, reads, null)
-      },
-      async notices(of) {
-        const listed = await openNotices(host.background, of).list()
-        return listed.map(({ id, text }) => ({ text, rows: rowsOfNotice(of, id) }))
-      },
-      read: (of, attachment) => records.attachments(of).read(attachment),
-      live: (about, type, body) => host.live(about, type, body),
-    }),
+    drive: turning(around),
+    inBodies: {
+      complete: (of, request, signal) => complete({ ...around, models }, of, request, signal),
+      used: (of, key, model, usage) => countUsage(of, key, { model, tool: toolNamed(of), usage, times: 1 }),
+      turn: (of, session, request, signal) => agentTurn({ store, start }, of, session, request, signal),
+    },
+    usage: (of) => usageOf(store, of),
     get tools() {
       return [...models.keys()].map(turnTool)
     },
-    start: (place, turn) =>
-      startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn),
+    start,
     messages: (of) => openMessages({ store, clock, ids, mostBytes: sizes.arguments }, of),
   }
 }
+
+/** As a model calls it. */
+const toolNamed = ({ request, options }: Invocation): string => options.name ?? (request.tool.split('@')[0] as string)

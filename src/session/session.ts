@@ -15,7 +15,7 @@ import type { Notices } from '../background/notices.ts'
 import type { SessionFiles } from '../kernel/files.ts'
 import type { Schedules } from '../background/schedules.ts'
 import type { Triggers } from '../background/triggers.ts'
-import type { Messages, StartTurn, Turn } from '../model/turn.ts'
+import type { Messages, SessionUsage, StartTurn, Turn } from '../model/turn.ts'
 import type { Attachments, Outputs } from '../tool/context.ts'
 import type { Tasks, TasksOfSession } from '../tool/task.ts'
 import type { Registry } from '../tool/registry.ts'
@@ -77,6 +77,8 @@ export interface Session {
   turn(turn: StartTurn): Turn
   /** The conversation. */
   readonly messages: Messages
+  /** What models have cost here, by model and by tool. */
+  usage(): Promise<SessionUsage>
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
   cancel(reason?: string, by?: string): Promise<number>
   /**
@@ -139,6 +141,7 @@ export interface SessionHost {
   end(owner: Place, how?: SessionEnd): Promise<boolean>
   turn(place: Place, turn: StartTurn): Turn
   messages(of: { tenant: string; session: string }): Messages
+  usage(of: { tenant: string; session: string }): Promise<SessionUsage>
   schedules(owner: Place): Schedules
   triggers(owner: Place): Triggers
   notices(of: { tenant: string; session: string }): Notices
@@ -227,6 +230,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     turn: (turn) => host.turn(place, turn),
     messages: host.messages({ tenant, session: id }),
+    usage: () => host.usage({ tenant, session: id }),
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
     end: (how) => host.end(place, how),

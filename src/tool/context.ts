@@ -184,9 +184,51 @@ export interface ToolContext {
   readonly triggers: { emit(event: string, payload?: unknown, how?: { readonly key?: string; readonly session?: string }): Promise<void> }
   /** Tells an event that the tool declares; in a task only. The same `key` is the same event: another payload under it is emit_conflict. */
   emit(type: string, payload?: unknown, how?: { readonly key?: string }): Promise<void>
+  /** Asks a model. Recorded: a body that runs again gets the same answer, and it is paid once. */
+  complete(request: string | CompletionRequest): Promise<Completion>
+  /** Lets an agent work: a turn in a session of its own, the same one however often the body runs. Needs `onCrash: 'rerun'`. */
+  turn(request: AgentTurn): Promise<AgentOutcome>
 }
 
 export type Progress = TaskProgress
+
+/** What a body asks a model. */
+export interface CompletionRequest {
+  readonly prompt: string
+  readonly instructions?: string
+  /** By its name; that of the turn that the call belongs to if left out, else the only one there is. */
+  readonly model?: string
+  readonly maxOutputTokens?: number
+  readonly temperature?: number
+  /** Names it among others of the same body, instead of its place there. */
+  readonly name?: string
+}
+
+export interface Completion {
+  readonly text: string
+  readonly usage: {
+    readonly inputTokens: number
+    readonly outputTokens: number
+    readonly cachedTokens: number
+    readonly reasoningTokens: number
+    /** Null where the price of the model is not known. */
+    readonly cost: number | null
+  }
+}
+
+/** What an agent is given to do, in a session of its own. */
+export interface AgentTurn {
+  readonly message: string
+  readonly model?: string | { readonly name: string }
+  /** A frame of the runtime's. */
+  readonly frame?: string
+  readonly instructions?: string
+  readonly tools?: readonly string[]
+  readonly limits?: { readonly steps?: number; readonly time?: Duration; readonly historyTokens?: number }
+}
+
+/** What came of it. */
+export type AgentOutcome = Outcome<{ readonly end: string; readonly text: string; readonly value: Json; readonly steps: number }>
 
 /** What a nested call needs of a tool: its name, and its types. */
 export interface NamedTool<Ask, Output> {

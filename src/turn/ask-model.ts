@@ -16,12 +16,12 @@ export async function askModel(
   host: TurnHost,
   invocation: Invocation,
   model: Model,
-  { request, step, signal }: { request: ModelRequest; step: number; signal: AbortSignal },
+  { request, step, signal, quiet = false }: { request: ModelRequest; step: number; signal: AbortSignal; quiet?: boolean },
 ): Promise<ModelAnswer> {
   const { position } = invocation.request
   const about = { turn: position.id, step }
   // Whoever watched an execution that is gone has read what nobody will say.
-  let told = invocation.claimed
+  let told = invocation.claimed && !quiet
   for (let tries = 1; ; tries++) {
     if (told) host.live(invocation, 'turn.retracted', about)
     told = false
@@ -31,7 +31,7 @@ export async function askModel(
         signal,
         read: (attachment) => host.read(position, attachment),
         told: (delta) => {
-          if (signal.aborted) return
+          if (signal.aborted || quiet) return
           told = true
           host.live(invocation, 'turn.delta', { ...about, ...delta })
         },

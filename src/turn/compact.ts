@@ -47,7 +47,7 @@ export async function sumUp(
   }
   const key = `summary:${upTo.number}`
   const end = await invocation.run({ key, input: null, once: false }, async () => {
-    const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal })
+    const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal, quiet: true })
     // A model that says nothing has lost it all: then its reader at least knows.
     const said = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
     return { done: JSON.stringify({ text: said, usage: { ...usage, cost: costOf(usage, model.price) } }) }

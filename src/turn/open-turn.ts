@@ -17,6 +17,7 @@ import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
+import { countUsage } from './usage.ts'
 import { modelTools, toolsIn } from './tools-in-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
 
@@ -192,6 +193,12 @@ export class OpenTurn {
     }
     if (added) this.#adds(added, characters)
     return null
+  }
+
+  /** What it has cost goes on the account of its session, whatever became of it. */
+  async count(): Promise<void> {
+    if (this.#step > 0)
+      await countUsage(this.#invocation, 'turn', { model: this.#frame.model, tool: null, usage: this.#usage, times: this.#step })
   }
 
   get #step(): number {

@@ -58,7 +58,9 @@ async function body(
         (await turn.isAnswered()) ?? // it has none, and nobody has said anything meanwhile
         (await turn.hear()) ?? // what has arrived; and what is too long is summed up
         (await turn.ask()) // the model: its answer is on record
-      if (ended) return ended
+      if (!ended) continue
+      await turn.count()
+      return ended
     }
   } catch (error) {
     return stopped(error, invocation, host, stop)

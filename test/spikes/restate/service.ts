@@ -161,6 +161,9 @@ const host = {
     throw new Error('The spike has no tasks')
   },
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
+  complete: () => Promise.reject(new Error('The spike has no models')),
+  used: () => Promise.reject(new Error('The spike has no models')),
+  turn: () => Promise.reject(new Error('The spike has no turns')),
   live: quiet,
   poisonAfter: 3,
 }

@@ -1,0 +1,46 @@
+// ctx.complete and ctx.turn: a body that asks a model (SESS-5), and one that lets an agent work in a session of its own (SESS-6). Both are on record: a body
+// that runs again gets the same answer, and finds the same agent.
+
+import { isLoss } from '../kernel/errors.ts'
+import { decode, encode } from '../kernel/value.ts'
+import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tool/context.ts'
+import type { Around } from './around.ts'
+import type { Inside } from './inside.ts'
+
+export function modelsInBody({ invocation, host, signal }: Around, inside: Inside): Pick<ToolContext, 'complete' | 'turn'> {
+  let asked = 0
+  let turns = 0
+  const kept = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      if (isLoss(error)) invocation.end(error) // it is taken up again, and asks again
+      throw error
+    }
+  }
+  return {
+    async complete(request) {
+      inside.leaf('complete')
+      inside.entry()
+      const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
+      const key = `complete:${given.name ?? ++asked}`
+      return kept(async () => {
+        const end = await invocation.run({ key, input: encode(given), once: false }, async () => ({
+          done: encode(await host.complete(invocation, given, signal)),
+        }))
+        const { model, ...completion } = decode('done' in end ? end.done : 'null') as unknown as Completion & { model: string }
+        await host.used(invocation, key, model, completion.usage)
+        return completion
+      })
+    },
+    async turn(request: AgentTurn) {
+      inside.leaf('turn')
+      inside.needsRerun('turn')
+      inside.entry()
+      const session = `agent:${Buffer.from(invocation.derive(`turn:${++turns}`))
+        .subarray(0, 18)
+        .toString('base64url')}`
+      return kept(() => inside.outside(() => invocation.aside(() => host.turn(invocation, session, request, signal))))
+    },
+  }
+}

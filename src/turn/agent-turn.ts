@@ -1,0 +1,66 @@
+// An agent that a body lets work (SESS-6): a turn in a session of its own, which knows whose it is. What it asks of people is found in the inbox of the
+// session above it, too. Cancelled with the call that waits for it.
+
+import type { Invocation } from '../engine/engine.ts'
+import { agentName, parentName, type ParentRow } from '../journal/message.ts'
+import { PawlError } from '../kernel/errors.ts'
+import type { Model } from '../model/model.ts'
+import type { StartTurn, Turn } from '../model/turn.ts'
+import { askingOf, type Place } from '../session/asked.ts'
+import type { Store } from '../store/store.ts'
+import type { AgentOutcome, AgentTurn } from '../tool/context.ts'
+
+/** Agents that let agents work that let agents work. */
+const deepest = 4
+
+export interface AgentsHost {
+  readonly store: Store
+  start(place: Place, turn: StartTurn): Turn
+}
+
+export async function agentTurn(
+  { store, start }: AgentsHost,
+  invocation: Invocation,
+  session: string,
+  given: AgentTurn,
+  signal: AbortSignal,
+): Promise<AgentOutcome> {
+  const { position, principal, uid } = invocation.request
+  const { tenant } = position
+  const above = await store.kept(parentName(position))
+  const depth = above ? (JSON.parse(above.value) as ParentRow).depth + 1 : 1
+  if (depth > deepest) throw new PawlError('agents_too_deep', `${deepest} agents are above it already.`)
+  const row: ParentRow = { session: position.session, call: uid, depth }
+  const kept = await store.commit({
+    guards: [...invocation.beside.fence()],
+    keep: [
+      { ...parentName({ tenant, session }), value: JSON.stringify(row) },
+      { ...agentName(position, session), value: '1' },
+    ],
+    events: [],
+  })
+  if (!kept.ok) throw new PawlError('lease_lost')
+  const { model, message, frame, instructions, tools, limits } = given
+  const asked = { model: model as Model | string | undefined, frame, instructions, tools, limits }
+  const turn = start(
+    { tenant, session, principal, ...askingOf(invocation.options) },
+    {
+      ...(Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Partial<StartTurn>),
+      message,
+      id: 'turn',
+    },
+  )
+  const cancelled = (): void => {
+    const { stopped } = invocation
+    // An execution that no longer counts is taken up again, and finds the agent at work.
+    if (stopped && 'over' in stopped) return
+    turn.cancel(stopped?.cancel ?? 'What it was asked by has ended', stopped?.by ?? undefined).catch(() => {})
+  }
+  if (signal.aborted) cancelled()
+  signal.addEventListener('abort', cancelled, { once: true })
+  try {
+    return await turn.outcome
+  } finally {
+    signal.removeEventListener('abort', cancelled)
+  }
+}
