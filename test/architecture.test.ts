@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
   schedule: ['kernel'],
-  box: ['kernel', 'tool'],
+  box: ['kernel', 'tool', 'call'],
   people: ['kernel', 'tool', 'journal', 'secret', 'policy', 'store', 'wait', 'engine'],
   feed: ['kernel', 'journal', 'secret', 'store'],
   keep: ['kernel', 'journal', 'store', 'files'],
@@ -84,6 +84,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages from npm, and the folders that may use each. */
 const packages: Readonly<Record<string, readonly string[]>> = {
+  '@mdream/js': ['box'],
   '@standard-schema/spec': ['tool'],
   croner: ['schedule'],
   pg: ['store'],

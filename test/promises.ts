@@ -366,7 +366,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Usage and cost per call, turn, session, tool.`,
   },
   'BOX-1': {
-    state: { missing: 'web_fetch, kv_store, secret_store, ask_user, bash' },
+    state: { missing: 'kv_store, secret_store, ask_user' },
     says: `18 tools: get_current_time, echo, report_progress, add, subtract, multiply, divide, get_weather, get_forecast (deterministic samples), write_todos, read_file, write_file, edit_file, list_directory, grep_files, delete_file, stat_file, web_fetch; each with title, hints, output schema, narration. By capability: spawn_background and task tools, kv_store, secret_store, ask_user, tool_search, read_output, bash (a real shell in a bounded child process, off unless enabled).`,
   },
   'BOX-2': {
@@ -378,7 +378,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `grep cannot hang: linear-time matching or a killed worker; binary, huge and many files are bounded.`,
   },
   'BOX-4': {
-    state: 'not yet',
+    state: 'built',
     says: `web_fetch: http(s) only; every address checked and pinned on every redirect; private, link-local, metadata, mapped and translated ranges refused; size, time and decompression capped; HTML to readable markdown; allow and deny lists.`,
   },
   'BOX-5': {

@@ -10,11 +10,16 @@ import { math } from './math/math.ts'
 import { progress } from './progress/progress.ts'
 import { time } from './time/time.ts'
 import { todos } from './todos/todos.ts'
+import { shellTools as shell } from './shell/shell.ts'
 import { weather } from './weather/weather.ts'
+import { webTools as web } from './web/web.ts'
 
 export { type ProcessEnd, type ProcessOptions, runProcess } from './process.ts'
 
-const parts = { time, echo, progress, math, weather, todos, files }
+export type { ShellOptions } from './shell/shell.ts'
+export type { WebOptions } from './web/web.ts'
 
-/** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.math()` and so on. */
-export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part) => part()), parts)
+const parts = { time, echo, progress, math, weather, todos, files, web }
+
+/** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.web()` and so on; a shell is there only for who asks for it. */
+export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part): readonly Tool[] => part()), { ...parts, shell })

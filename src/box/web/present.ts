@@ -1,0 +1,153 @@
+// WEB: a response as the tool's result: readable text, an attachment, a file of the session, or words about why not.
+
+import { fail } from '../../kernel/outcome.ts'
+import type { Attachment } from '../../kernel/value.ts'
+import type { ToolContext } from '../../tool/context.ts'
+import { type Content, contentOf, isHopeless, type SaidType, saidType, textOf } from './content.ts'
+import { convertHtml } from './convert.ts'
+import type { Response } from './fetch.ts'
+import { hostOf } from './hosts.ts'
+import type { WebRules } from './rules.ts'
+
+export interface WebFetchInput {
+  readonly url: string
+  readonly method?: 'GET' | 'HEAD'
+  readonly as_markdown?: boolean
+  readonly as_text?: boolean
+  readonly save_to_file?: string
+}
+
+export interface WebFetchResult {
+  readonly url: string
+  readonly final_url?: string
+  readonly status: number
+  readonly content_type: string | null
+  readonly size_bytes: number | null
+  readonly format: 'markdown' | 'text' | 'html' | 'json' | 'image' | 'pdf' | 'file' | 'none'
+  readonly title?: string
+  readonly content?: string
+  readonly attachment?: Attachment
+  readonly path?: string
+  readonly content_hash?: string
+  readonly last_modified?: string
+  readonly etag?: string
+  readonly truncated: boolean
+  readonly note?: string
+}
+
+/** As the reference has it: models know it. */
+const timedOut = '[..more content timed out...]'
+/** Results have 8 MiB by default. */
+const mostRecorded = 7_000_000
+const couldNotConvert = 'The page could not be converted; this is its text without tags'
+
+interface With {
+  readonly input: WebFetchInput
+  readonly ctx: ToolContext
+  readonly rules: WebRules
+}
+
+export async function present(response: Response, { input, ctx, rules }: With): Promise<WebFetchResult> {
+  const { status, headers, url } = response
+  const said = saidType(headers['content-type'])
+  const size = sizeOf(headers['content-length'])
+  const known = {
+    url: input.url,
+    ...(response.redirected > 0 ? { final_url: url.href } : {}),
+    status,
+    content_type: said.type || null,
+  }
+  if (input.method === 'HEAD') {
+    const { 'last-modified': modified, etag } = headers
+    return {
+      ...known,
+      size_bytes: size,
+      format: 'none',
+      ...(modified === undefined ? {} : { last_modified: plain(modified) }),
+      ...(etag === undefined ? {} : { etag: plain(etag) }),
+      truncated: false,
+    }
+  }
+  if (input.save_to_file === undefined && isHopeless(said)) throw unsupported(said.type, size, known)
+  const { bytes, late } = await response.read()
+  const all = { ...known, size_bytes: bytes.length }
+  if (input.save_to_file !== undefined) {
+    if (late) throw fail('Request timed out before the file was complete; nothing was saved', { code: 'fetch_timeout', class: 'timeout' })
+    const { path, hash } = await ctx.files.write(input.save_to_file, bytes, said.type === '' ? {} : { mediaType: said.type })
+    return { ...all, format: 'file', path, ...(hash === null ? {} : { content_hash: hash }), truncated: false }
+  }
+  const content = contentOf(bytes, said)
+  switch (content.kind) {
+    case 'binary':
+      throw unsupported(content.mediaType, bytes.length, known)
+    case 'image':
+    case 'pdf': {
+      if (late)
+        throw fail('Request timed out before the file was complete; nothing of it was kept', { code: 'fetch_timeout', class: 'timeout' })
+      const attachment = ctx.attachments.create(bytes, { mediaType: content.mediaType, name: nameOf(url, content) })
+      return { ...all, content_type: content.mediaType, format: content.kind, attachment, truncated: false }
+    }
+    default:
+      return { ...all, content_type: content.mediaType, ...(await read(bytes, { content, said, late, url, input, ctx, rules })) }
+  }
+}
+
+type Read = Pick<WebFetchResult, 'format' | 'title' | 'content' | 'truncated' | 'note'>
+
+async function read(
+  bytes: Buffer,
+  { content, said, late, url, input, ctx, rules }: With & { content: Content; said: SaidType; late: boolean; url: URL },
+): Promise<Read> {
+  const ended = (given: string): string => {
+    const text = recordable(given)
+    return late ? `${text}${text === '' ? '' : '\n\n'}${timedOut}` : text
+  }
+  const { as_text: asText = false, as_markdown: asMarkdown = !asText } = input
+  const isPage = content.kind === 'html'
+  if (!isPage || !(asText || asMarkdown)) {
+    const format = isPage ? 'html' : content.kind === 'json' ? 'json' : 'text'
+    const text = textOf(bytes, said, content.kind)
+    return { format, content: ended(text), truncated: late || recordable(text) !== text }
+  }
+  const html = textOf(bytes.subarray(0, rules.htmlBytes), said, content.kind)
+  const format = asMarkdown ? 'markdown' : 'text'
+  const page = await convertHtml({ html, base: url.href, format, mostOutput: rules.htmlBytes }, rules.clock, ctx.signal)
+  return {
+    format: page.plain ? 'text' : format,
+    ...(page.title === '' ? {} : { title: page.title }),
+    content: ended(page.text),
+    truncated: late || page.cut || bytes.length > rules.htmlBytes,
+    ...(page.plain ? { note: couldNotConvert } : {}),
+  }
+}
+
+/** What a result may hold is counted as JSON, where quotes and controls cost more: so much of the text as fits for sure. */
+function recordable(text: string): string {
+  const cost = Buffer.byteLength(JSON.stringify(text))
+  return cost <= mostRecorded ? text : text.slice(0, Math.floor(mostRecorded / 6)).toWellFormed()
+}
+
+const sizeOf = (header: string | undefined): number | null => (header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : null)
+/** One line of a header. */
+const plain = (header: string): string => Buffer.from(header, 'latin1').toString('utf8').toWellFormed().slice(0, 200)
+
+function unsupported(mediaType: string, size: number | null, known: Pick<WebFetchResult, 'url' | 'status'>): Error {
+  return fail(
+    `The content is ${mediaType || 'binary'}${size === null ? '' : ` of ${size} bytes`}, which cannot be shown as text, image or PDF. Its type and size are all there is to say`,
+    {
+      code: 'content_unsupported',
+      class: 'execution',
+      raw: { url: known.url, status: known.status, content_type: mediaType, size_bytes: size },
+    },
+  )
+}
+
+/** For people: the last part of the path, in plain characters. */
+function nameOf(url: URL, { mediaType }: Content): string {
+  const last = url.pathname.split('/').at(-1) ?? ''
+  const safe = last
+    .replaceAll(/[^\w.-]+/g, '_')
+    .replace(/^[._]+/, '')
+    .slice(-80)
+  return safe === '' ? `${hostOf(url).replaceAll(/[^\w.-]+/g, '_')}.${mediaType.split('/')[1]}` : safe
+}
