@@ -5,7 +5,7 @@ import { headName, type HeadRow, messageKey, messageName } from '../journal/mess
 import { frame } from '../kernel/id.ts'
 import { decode, encode } from '../kernel/value.ts'
 import { Conversation } from '../model/conversation.ts'
-import type { ModelMessage } from '../model/message.ts'
+import type { Message, ModelMessage } from '../model/message.ts'
 import type { StoredMessage } from '../model/turn.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
@@ -69,10 +69,20 @@ export class History {
     return Math.ceil(this.#characters / charactersPerToken)
   }
 
-  /** The last message of a turn; undefined if it has none. */
-  lastOf(turn: string): KeptMessage | undefined {
-    const last = this.#entries.at(-1)?.kept
-    return last?.turn === turn ? last : this.#entries.findLast(({ kept }) => kept.turn === turn)?.kept
+  /** The last message of a turn, or the last of it in this role. What is older than the turn is not looked through. */
+  lastOf(turn: string, role?: Message['role']): KeptMessage | undefined {
+    for (let at = this.#entries.length - 1; at >= 0; at--) {
+      const { kept } = this.#entries[at] as Entry
+      if (kept.turn !== turn) return undefined
+      if (role === undefined || kept.message.role === role) return kept
+    }
+    return undefined
+  }
+
+  /** What is there of the turn that speaks now, in its order. */
+  ofTurn(turn: string): KeptMessage[] {
+    const from = this.#entries.findLastIndex(({ kept }) => kept.turn !== turn)
+    return this.#entries.slice(from + 1).map(({ kept }) => kept)
   }
 
   get last(): KeptMessage | undefined {

@@ -53,7 +53,7 @@ export class OpenTurn {
   }
 
   async begin(): Promise<void> {
-    for (const each of this.#history.messages) if (each.turn === this.#id) this.#recalls(each)
+    for (const each of this.#history.ofTurn(this.#id)) this.#recalls(each)
     if (this.#last) return
     await this.#mend()
     const { message } = this.#request
@@ -106,7 +106,7 @@ export class OpenTurn {
 
   /** How many answers in a row had only calls that could not be made. */
   get #invalid(): number {
-    return this.#history.messages.findLast(({ turn, message }) => turn === this.#id && message.role === 'tool')?.invalid ?? 0
+    return this.#history.lastOf(this.#id, 'tool')?.invalid ?? 0
   }
 
   #controlled(control: Control): Outcome | null {
@@ -258,7 +258,7 @@ export class OpenTurn {
   }
 
   #ends(end: TurnValue['end'], value: Json): Outcome {
-    const said = this.#history.messages.findLast(({ turn, message }) => turn === this.#id && message.role === 'assistant')
+    const said = this.#history.lastOf(this.#id, 'assistant')
     const text = said?.message.role === 'assistant' ? textIn(said.message.parts) : ''
     const ended: TurnValue = { end, text, value, steps: this.#step, usage: this.#usage }
     return { status: 'success', value: ended as unknown as Json }
