@@ -146,6 +146,7 @@ export {
   type ModelTool,
   type Usage,
 } from './model/model.ts'
+export type { RecordedCall, Recording } from './session/recording.ts'
 export { agent, type AgentDefinition } from './turn/agent.ts'
 export type {
   Frame,

@@ -60,7 +60,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'model',
     'turn',
   ],
-  testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'session', 'runtime', 'model'],
+  testing: ['kernel', 'tool', 'journal', 'store', 'wait', 'engine', 'session', 'runtime', 'model'],
   index: [
     'kernel',
     'tool',

@@ -426,7 +426,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Store conformance is published as data: a third party can write a store and run it.`,
   },
   'KIT-3': {
-    state: 'not yet',
+    state: 'built',
     says: `A recorded session can be replayed as a test against changed tool code; differences are shown call by call.`,
   },
 }

@@ -44,6 +44,8 @@ test('the values that pawl exports', () => {
       "manualClock",
       "memoryStore",
       "reasonToSkip",
+      "record",
+      "replay",
       "scriptedModel",
       "slowTool",
       "storeCases",

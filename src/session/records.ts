@@ -14,6 +14,7 @@ import type { Attachments, Outputs } from '../tool/context.ts'
 import type { CallOutcome, OpenCall, Until } from './ask.ts'
 import { type Calls, callsOf } from './calls.ts'
 import type { Batch } from './gather.ts'
+import { type Recording, recordingOf } from './recording.ts'
 import { untilOpen } from './until.ts'
 
 const openPage = 500
@@ -42,6 +43,10 @@ export class Records {
       get: (call, at) => reading(() => calls.get(call, at)),
       list: (query) => reading(() => calls.list(query)),
     }
+  }
+
+  recording(of: Scope): Promise<Recording> {
+    return reading(() => recordingOf(this.#store, of))
   }
 
   /** The calls of a session that are open, by the record. */

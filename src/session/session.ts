@@ -26,6 +26,7 @@ import type { Place } from './asked.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
+import type { Recording } from './recording.ts'
 import { Cancel } from './gather.ts'
 
 export interface RunOptions {
@@ -77,6 +78,8 @@ export interface Session {
   turn(turn: StartTurn): Turn
   /** The conversation. */
   readonly messages: Messages
+  /** All that is on record of its calls, as plain JSON: for `replay` of 'pawl/testing'. In the clear. */
+  recording(): Promise<Recording>
   /** What models have cost here, by model and by tool. */
   usage(): Promise<SessionUsage>
   /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
@@ -231,6 +234,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     turn: (turn) => host.turn(place, turn),
     messages: host.messages({ tenant, session: id }),
     usage: () => host.usage({ tenant, session: id }),
+    recording: () => host.records.recording({ tenant, session: id }),
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
     end: (how) => host.end(place, how),

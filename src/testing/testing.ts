@@ -13,6 +13,7 @@ export {
   type ScriptedModelOptions,
   type Seen,
 } from './scripted-model.ts'
+export { record, type Replay, replay, type ReplayedCall, type ReplayOptions } from './replay.ts'
 export { failingTool, flakyTool, hangingTool, slowTool, type TestTool, type TestToolOptions } from './tools.ts'
 export {
   type Need,

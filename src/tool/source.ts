@@ -8,7 +8,8 @@ import type { Soon } from '../kernel/soon.ts'
 import type { Logger } from './context.ts'
 import { definitionOf, type Pins, ToolQuarantined } from './pin.ts'
 import { type Manifest, type Provider, readManifests, saying } from './provider.ts'
-import { isTool, nameShape, remoteTool, type Tool } from './tool.ts'
+import { isTool, nameShape, type Tool } from './tool.ts'
+import { remoteTool } from './variants.ts'
 import type { Entry, RemoteEntry } from './toolset.ts'
 
 /** How long a source may take to answer. */

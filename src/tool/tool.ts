@@ -9,6 +9,7 @@ import type { Failure } from '../kernel/outcome.ts'
 import type { Json, Recorded } from '../kernel/value.ts'
 import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context.ts'
 import { type Hints, hintsOf, type OnCrash } from './hints.ts'
+import { isMade, made } from './made.ts'
 import type { Narrate } from './narrate.ts'
 import {
   checkFields,
@@ -315,24 +316,5 @@ function checkClient(definition: object, wrong: (why: string) => never): void {
       wrong(`${field} is for tools that run here, and the client runs this one`)
 }
 
-const allMade = new WeakSet<object>()
-
-function made<T extends object>(one: T): Readonly<T> {
-  allMade.add(one)
-  return Object.freeze(one)
-}
-
 /** Whether tool() checked it: what plain JavaScript or a provider hands over may be anything. */
-export const isTool = (value: unknown): value is Tool => typeof value === 'object' && value !== null && allMade.has(value)
-
-/**
- * The same tool as one of a provider (TOOL-2). What a source that is not trusted says of its tools may raise their risk and never
- * lower it: believed, its "readOnly" or "idempotent" would have them run again after a crash, retried, and side by side.
- */
-export function remoteTool(of: Tool, about: { id: string; provider: string; trusted: boolean }): Tool {
-  const { id, provider, trusted } = about
-  const { hints } = of
-  const risks: Hints = { ...(hints.destructive ? { destructive: true } : {}), ...(hints.openWorld ? { openWorld: true } : {}) }
-  const doubted = { hints: risks, concurrency: of.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : of.concurrency }
-  return made({ ...of, id, background: undefined, afterMs: undefined, ...(trusted ? {} : doubted), remote: { provider, trusted, hints } })
-}
+export const isTool = (value: unknown): value is Tool => isMade(value)

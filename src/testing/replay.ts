@@ -1,0 +1,234 @@
+// A recorded session as a test (KIT-3): the tools as they are now, given what was asked then. Each call is taken up as after a crash at its end: its recorded
+// steps and answers stand for the outside, so nothing is done again; what would differ is shown call by call.
+
+import { difference } from '../engine/difference.ts'
+import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import { isTurn } from '../journal/message.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import { decode, encode } from '../kernel/value.ts'
+import { openRuntime } from '../runtime.ts'
+import type { Runtime, RuntimeOptions } from '../runtime/options.ts'
+import type { RecordedCall, Recording } from '../session/recording.ts'
+import type { Session } from '../session/session.ts'
+import { memoryStore } from '../store/memory.ts'
+import type { Store } from '../store/store.ts'
+import type { ToolContext } from '../tool/context.ts'
+import { onCrashOf } from '../tool/hints.ts'
+import type { Tool } from '../tool/tool.ts'
+import { withBody } from '../tool/variants.ts'
+import { type ManualClock, manualClock } from './clock.ts'
+
+export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output'> {
+  /** As they are now. */
+  readonly tools: readonly Tool[]
+  /** Runs the bodies of tools, too, that say they must not run twice: only where they do nothing here. Default: those are compared by their arguments alone. */
+  readonly effects?: boolean
+}
+
+export interface ReplayedCall {
+  readonly callId: string
+  readonly batch: string
+  readonly tool: string
+  /** `run`: its body. `checked`: its arguments alone. `skipped`: neither, as `why` says. */
+  readonly how: 'run' | 'checked' | 'skipped'
+  readonly why?: string
+  /** None: nothing would differ. */
+  readonly differences: readonly string[]
+}
+
+export interface Replay {
+  readonly same: boolean
+  readonly calls: readonly ReplayedCall[]
+  /** For people: what differs, call by call. */
+  readonly text: string
+}
+
+/** What is on record of a session, to be kept beside a test. */
+export const record = (session: Session): Promise<Recording> => session.recording()
+
+export async function replay(of: Session | Recording, options: ReplayOptions): Promise<Replay> {
+  const recording = 'recording' in of ? await of.recording() : of
+  const stage = await Stage.open(recording, options)
+  const calls: ReplayedCall[] = []
+  try {
+    for (const call of recording.calls) {
+      const about = aboutOf(call.record)
+      if (about) calls.push({ ...about, ...(await stage.replayed(call)) })
+    }
+  } finally {
+    await stage.close()
+  }
+  const differing = calls.filter(({ differences }) => differences.length > 0)
+  const text =
+    differing.length === 0
+      ? `${calls.length} calls, no difference.`
+      : differing
+          .map(({ callId, tool, differences }) => `${tool} (${callId})\n${differences.map((each) => `  ${each}`).join('\n')}`)
+          .join('\n')
+  return { same: differing.length === 0, calls, text }
+}
+
+const optionsOf = ({ options }: CallRecord): CallOptions => (options === null ? {} : (JSON.parse(options) as CallOptions))
+
+/** Null for what no tool did: turns, and what the runtime keeps for itself. */
+function aboutOf(call: CallRecord): Pick<ReplayedCall, 'callId' | 'batch' | 'tool'> | null {
+  const [key = ''] = call.tool.split('@')
+  const { callId = call.position.id, name = key, batch = call.position.batch } = optionsOf(call)
+  return isTurn(call) || key.startsWith('pawl:') ? null : { callId, batch, tool: name }
+}
+
+type Told = Pick<ReplayedCall, 'how' | 'why' | 'differences'>
+const skipped = (why: string): Told => ({ how: 'skipped', why, differences: [] })
+
+class Stopped extends Error {}
+
+class Stage {
+  readonly #store: Store
+  readonly #clock: ManualClock
+  readonly #tools: ReadonlyMap<string, Tool>
+  readonly #effects: boolean
+  #runtime: Runtime | null = null
+  /** The call whose body is run now. */
+  #now: { readonly call: RecordedCall; readonly taken: Set<string>; readonly found: string[] } | null = null
+
+  static async open(recording: Recording, { tools, effects = false, ...options }: ReplayOptions): Promise<Stage> {
+    const clock = manualClock(Math.max(0, ...recording.calls.map(({ record: { settledAt, createdAt } }) => settledAt ?? createdAt)) + 1)
+    const stage = new Stage(memoryStore({ clock }), clock, tools, effects)
+    await stage.#fill(recording)
+    const logger = { debug() {}, info() {}, warn() {}, error() {} }
+    const watched = tools.map((each) => stage.#watched(each))
+    stage.#runtime = await openRuntime({ ...options, store: stage.#store, clock, tools: watched, logger })
+    return stage
+  }
+
+  private constructor(store: Store, clock: ManualClock, tools: readonly Tool[], effects: boolean) {
+    this.#store = store
+    this.#clock = clock
+    this.#tools = new Map(tools.flatMap((each) => [[each.name, each] as const, [each.id, each] as const]))
+    this.#effects = effects
+  }
+
+  async close(): Promise<void> {
+    await this.#runtime?.close({ grace: 0 })
+  }
+
+  /** All as it was, and all of it over: what a body calls again is found. */
+  async #fill({ calls, attachments, tenant }: Recording): Promise<void> {
+    for (const { id, mediaType, name, base64 } of attachments)
+      await this.#store.commit({
+        guards: [],
+        attachments: [{ id, tenant, mediaType, name, data: Buffer.from(base64, 'base64') }],
+        events: [],
+      })
+    for (const { record: call, steps, waits } of calls) {
+      const settled =
+        call.outcome === null ? { ...call, outcome: encode(unsettled), state: 'settled' as const, settledAt: this.#clock.now() } : call
+      await this.#store.commit({ guards: [], insertCall: { ...settled, owner: null }, steps, insertWaits: waits, events: [] })
+    }
+  }
+
+  async replayed(call: RecordedCall): Promise<Told> {
+    const { record: was } = call
+    const { task, root, absent } = optionsOf(was)
+    if (was.outcome === null) return skipped('it has not ended')
+    if (task) return skipped('it ran as a task')
+    if (root !== undefined) return skipped('it ran under another call, and is replayed with that')
+    const [key = ''] = was.tool.split('@')
+    const tool = this.#tools.get(optionsOf(was).name ?? key) ?? this.#tools.get(key)
+    if (!tool)
+      return absent ? skipped('there was no such tool then') : { how: 'checked', differences: [`there is no tool '${key}' any more`] }
+    const problems = await this.#problems(tool, was)
+    if (problems.length > 0 || was.attempt === 0) return { how: 'checked', differences: problems }
+    if (!this.#effects && onCrashOf(tool) !== 'rerun') return { how: 'checked', why: 'it says that it must not run twice', differences: [] }
+    return { how: 'run', differences: await this.#run(call) }
+  }
+
+  /** Of the arguments, by the schema as it is now. */
+  async #problems(tool: Tool, { args, input, outcome }: CallRecord): Promise<string[]> {
+    const wasInvalid = outcome?.includes('"invalid_arguments"') === true && args === null
+    let checked: { ok: boolean; problems?: readonly { path: string; message: string }[] }
+    try {
+      checked = await tool.input.check(decode(args ?? input))
+    } catch (error) {
+      return [`its arguments could not be checked: ${(error as Error).message}`]
+    }
+    if (wasInvalid) return checked.ok ? ['its arguments were not valid, and are now'] : []
+    return checked.ok ? [] : (checked.problems ?? []).map(({ path, message }) => `arguments${path === '' ? '' : ` ${path}`}: ${message}`)
+  }
+
+  async #run(call: RecordedCall): Promise<string[]> {
+    const { record: was, steps } = call
+    const now = { call, taken: new Set<string>(), found: [] as string[] }
+    this.#now = now
+    // As its worker had left it when all but the end was on record; one that had its answer lands it.
+    const state = was.wait === null ? 'running' : 'queued'
+    const { args, terms, attempt, startedAt, wait, trouble } = was
+    const progress = { state, args, terms, attempt, startedAt, wait, outcome: null, settledAt: null, deaths: 0, trouble } as const
+    await this.#store.commit({ guards: [], updateCall: { uid: was.uid, progress, release: true }, events: [] })
+    for (let looks = 0; looks < 60; looks++) {
+      await this.#clock.advance(looks < 5 ? 100 : '1h')
+      const ended = await this.#store.call(was.uid)
+      if (ended?.outcome === null || ended?.outcome === undefined) continue
+      const outcome = decode(ended.outcome) as unknown as Outcome
+      const stopped = now.found.length > 0 && outcome.status !== 'success'
+      if (!stopped) now.found.push(...differing(was.outcome as string, ended.outcome))
+      for (const { key } of stopped ? [] : steps)
+        if (key.startsWith(stepPrefix) && !now.taken.has(key)) now.found.push(`step '${key.slice(stepPrefix.length)}' is no longer taken`)
+      return now.found
+    }
+    return [...now.found, 'it does not end']
+  }
+
+  /** The same tool, which does nothing that was not done before. */
+  #watched(tool: Tool): Tool {
+    return withBody(tool, (input: never, ctx: ToolContext) => {
+      const now = this.#now
+      const mine =
+        now &&
+        now.call.record.position.session === ctx.session &&
+        (optionsOf(now.call.record).callId ?? now.call.record.position.id) === ctx.callId
+      if (!now || !mine) {
+        now?.found.push(`it calls '${tool.name}', which it did not`)
+        throw new Stopped('Not on record')
+      }
+      return tool.execute(input, guarded(ctx, now))
+    })
+  }
+}
+
+const stepPrefix = 'step:'
+const unsettled: Outcome = {
+  status: 'unknown',
+  unknown: { message: 'It had not ended when it was recorded', startedAt: 0, evidence: null },
+}
+
+const differing = (was: string, is: string): string[] => difference(was, is).map((each) => each.replace(/^input/, 'outcome'))
+
+/** A body that wants something of the outside that is not on record is stopped before it happens. */
+function guarded(
+  ctx: ToolContext,
+  now: { readonly call: RecordedCall; readonly taken: Set<string>; readonly found: string[] },
+): ToolContext {
+  const recorded = new Set(now.call.steps.map(({ key }) => key))
+  const stop = (what: string): never => {
+    now.found.push(what)
+    throw new Stopped(what)
+  }
+  const step = (id: string, ...rest: unknown[]): unknown => {
+    const key = `${stepPrefix}${id}`
+    if (!recorded.has(key)) return stop(`step '${id}' is new, and was not run`)
+    now.taken.add(key)
+    return (ctx.step as (...given: unknown[]) => unknown)(id, ...rest)
+  }
+  const later = (how: { name?: string } = {}): unknown =>
+    now.call.waits.some(({ name }) => name === (how.name ?? 'later')) ? ctx.later(how) : stop('it waits for the outside, which it did not')
+  const asks = (request: string | { name?: string }): unknown =>
+    [...recorded].some((key) => key.startsWith('complete:')) ? ctx.complete(request as string) : stop('it asks a model, which it did not')
+  const own: Partial<Record<keyof ToolContext, unknown>> = { step, later, complete: asks }
+  return new Proxy(ctx, {
+    get(target, name) {
+      const value: unknown = name in own ? own[name as keyof ToolContext] : Reflect.get(target, name, target)
+      return value
+    },
+  })
+}
