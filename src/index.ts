@@ -147,6 +147,8 @@ export {
   type Usage,
 } from './model/model.ts'
 export type { RecordedCall, Recording } from './session/recording.ts'
+export type { Capability } from './model/capability.ts'
+export type { SessionCapabilities } from './session/switches.ts'
 export { agent, type AgentDefinition } from './turn/agent.ts'
 export type {
   Frame,

@@ -32,6 +32,7 @@ import { sizesOf } from './kernel/sizes.ts'
 import { type Clock, systemClock } from './kernel/time.ts'
 import { defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
+import { Capabilities } from './model/capability.ts'
 import { openPeople } from './people/people.ts'
 import { adoptTask } from './background/adopt-task.ts'
 import { ending, endOfTask, endSession, endTool } from './background/end.ts'
@@ -52,11 +53,13 @@ import { Batches } from './session/batch.ts'
 import { Moves } from './session/moves.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
+import { Switches } from './session/switches.ts'
 import { openSession } from './session/session.ts'
 import { openKeys } from './store/open-keys.ts'
 import { checkFormat, isStore, openStore } from './store/open-store.ts'
 import { Seal } from './secret/seal.ts'
 import { sealed } from './store/sealed.ts'
+import type { Store } from './store/store.ts'
 import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
@@ -77,9 +80,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
   }
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
-  // Providers come when the store is there.
+  // Both come with the store.
   let pins: PinsOnRecord
-  const registry = new Registry(options.tools ?? [], {
+  let store: Store
+  const switches = new Switches(() => store, new Capabilities(options.capabilities ?? []))
+  const registry = new Registry([...(options.tools ?? []), ...switches.all.tools], {
     clock,
     logger,
     contain,
@@ -95,7 +100,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { turn, session, tenant } = defineBudgets(options.budgets ?? {})
   const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const most = scheduleLimits(options.schedules)
-  const hooks = checkHooks(options.hooks ?? [])
+  const hooks = [...checkHooks(options.hooks ?? []), ...switches.all.hooks((of, name) => switches.isOn(of, name))]
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
   const show = showing({ hooks, budget: output, clock, logger, redact })
@@ -111,7 +116,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const sealFor = (sensitive: boolean): Seal | null => (sealAll || sensitive ? seal : null)
     const words = (outcome: Outcome): Outcome => (redact.active ? wordsWithoutSecrets(outcome, redact) : outcome)
     const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
-    const store = sealed(inner, { seal, all: sealAll, unreadable })
+    store = sealed(inner, { seal, all: sealAll, unreadable })
     pins = new PinsOnRecord({ store, clock, logger })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
@@ -174,6 +179,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sealAll,
       models: options.models ?? [],
       frames: options.frames ?? [],
+      switches,
       tools: ({ tenant: of, session: id }) => registry.live(of, id),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -194,7 +200,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sizes,
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
-      tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of)),
+      tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of, standing.of(of.request))),
       endOfTask: (of) => endOfTask(of),
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       ...turns.inBodies,
@@ -245,7 +251,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             tasks: (owner) => openTasks(scheduling, owner),
             inBackground: (of, uid) => inBackground(store, of, uid),
             end: (owner, how) => endSession(background, owner, how),
-            turn: (place, turn) => turns.start(place, turn),
+            switches,
+            turn: (place, turn, first) => turns.start(place, turn, first),
             messages: (of) => turns.messages(of),
             usage: (of) => turns.usage(of),
             notices: (of) => openNotices(background, of),

@@ -22,7 +22,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A tool has an id (default: its name) and a name. Internal tools can be run by the runtime and never by a model. Names match \`[A-Za-z0-9_-]{1,64}\`; \`__proto__\` and \`constructor\` are ordinary absent names, not crashes.`,
   },
   'TOOL-4': {
-    state: { missing: 'turns' },
+    state: 'built',
     says: `Toolset: a name twice in one layer is an error; an upper layer shadows on purpose; a turn sees the toolset it started with; \`runtime.tools.add/remove\` change what later turns see; listings are sorted; every tool has a fingerprint (schema, description, version), so prompts cache and drift is seen.`,
   },
   'TOOL-5': {

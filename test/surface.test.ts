@@ -164,6 +164,7 @@ test('the codes of errors', () => {
       "turn_invalid",
       "turn_conflict",
       "agents_too_deep",
+      "capability_unknown",
       "model_invalid",
       "model_unknown",
       "frame_unknown",

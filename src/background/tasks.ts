@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { PawlError } from '../kernel/errors.ts'
 import { isTerminal } from '../kernel/task.ts'
 import type { Guard } from '../store/store.ts'
-import type { Task, TasksOfSession } from '../tool/task.ts'
+import type { StartTask, Task, TasksOfSession } from '../tool/task.ts'
 import { adoptTask, callMeant } from './adopt-task.ts'
 import type { Owner } from './host.ts'
 import { taskName, type TaskRow } from '../journal/task.ts'
@@ -22,12 +22,20 @@ export interface StartedBy {
   readonly parent?: string
   /** The call whose body it is, as events name it. */
   readonly call?: string
+  /** Whether a model that is behind it has this tool. */
+  offers?(name: string): boolean
   /** What must hold for a start of its to count. */
   fence?(): readonly Guard[]
 }
 
-export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fence }: StartedBy = {}): TasksOfSession {
+export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, offers, fence }: StartedBy = {}): TasksOfSession {
   const { store } = host
+  /** What a model does not see it cannot start either. */
+  const checkOffered = ({ tool, byModel }: Pick<StartTask, 'tool' | 'byModel'>): void => {
+    const name = typeof tool === 'string' ? tool.trim() : tool?.name
+    if (byModel && offers && typeof name === 'string' && name !== '' && !offers(name))
+      throw new PawlError('task_invalid', `Unknown tool: ${name.slice(0, 80)}`)
+  }
   const found = async (id: string): Promise<Task> => {
     const task = await readTask(host, owner, id)
     if (!task) throw new PawlError('task_unknown', `The id is ${JSON.stringify(id)}.`)
@@ -41,11 +49,13 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, fen
   const fenced = (): { fence?: readonly Guard[] } => (fence ? { fence: fence() } : {})
   return {
     async start(spec) {
+      if (typeof spec === 'object' && spec !== null) checkOffered(spec)
       const started = await startTask(host, owner, spec, fence ? { ...how, also: { guards: fence(), keep: [] } } : how)
       if (!started) throw new PawlError('lease_lost')
       return found(started.id)
     },
     async schedule({ tool, input, title, wake, id, byModel }, when, { place } = {}) {
+      checkOffered({ tool, ...(byModel === undefined ? {} : { byModel }) })
       if (byModel && host.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
       const name = checkedId(id ?? `task_${host.ids.next()}`)

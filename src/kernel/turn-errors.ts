@@ -19,6 +19,12 @@ export const turnErrors = {
     says: 'Too many agents work for one another.',
     next: 'Let an agent that is higher up do it. Nothing was started.',
   },
+  capability_unknown: {
+    http: 404,
+    retry: false,
+    says: 'No capability has this name.',
+    next: 'Give it to createRuntime({ capabilities }), or use a name from there. Nothing was switched on.',
+  },
   model_invalid: {
     http: 400,
     retry: false,

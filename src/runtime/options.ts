@@ -22,6 +22,7 @@ import type { Quarantine } from '../people/pins.ts'
 import type { Secrets } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Capability } from '../model/capability.ts'
 import type { Model } from '../model/model.ts'
 import type { Frame } from '../model/turn.ts'
 import type { Budgets } from '../policy/budget.ts'
@@ -76,6 +77,8 @@ export interface RuntimeOptions {
   readonly schedules?: ScheduleLimits
   /** Models that turns may name: a turn goes on after a crash where its model is known. */
   readonly models?: readonly Model[]
+  /** Bundles of tools, instructions, limits and hooks that sessions switch on. */
+  readonly capabilities?: readonly Capability[]
   /** Agent contexts that turns may name, and be handed to. */
   readonly frames?: readonly Frame[]
   readonly hooks?: readonly Hook[]
@@ -141,6 +144,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'budgets',
   'schedules',
   'models',
+  'capabilities',
   'frames',
   'hooks',
   'files',

@@ -17,6 +17,7 @@ import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../model/tu
 import type { Place } from '../session/asked.ts'
 import type { Batches } from '../session/batch.ts'
 import type { Records } from '../session/records.ts'
+import type { Switches } from '../session/switches.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { openMessages } from '../turn/messages.ts'
 import { agentTurn } from '../turn/agent-turn.ts'
@@ -37,6 +38,7 @@ interface TurnsHost {
   readonly sealAll: boolean
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
+  readonly switches: Switches
   tools(of: Scope): Toolset
   live(about: Invocation, type: LiveEvent['type'], body: object): void
 }
@@ -45,7 +47,7 @@ export interface Turns {
   readonly drive: Drive
   /** What records call the turns that can be driven here. */
   readonly tools: readonly string[]
-  start(place: Place, turn: StartTurn): Turn
+  start(place: Place, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
   messages(of: Scope): Messages
   usage(of: Scope): Promise<SessionUsage>
   /** What bodies ask of models. */
@@ -68,12 +70,13 @@ export function openTurns(host: TurnsHost): Turns {
   }
   const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...known }
-  const start = (place: Place, turn: StartTurn): Turn =>
-    startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn)
+  const start: Turns['start'] = (place, turn, first) =>
+    startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn, first)
   const around: TurnHost = {
     ...parts,
     poisonAfter: host.poisonAfter,
     tools: (of) => host.tools(of),
+    switches: host.switches,
     start: (place, calls, how) => batches.start(place, calls, how),
     waiting: (batch) => records.until(() => batch, 'waiting'),
     async shown({ uid, outcome }, reads) {

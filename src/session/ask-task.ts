@@ -36,7 +36,8 @@ export const ownerOf = ({ request: { position, principal }, options }: Invocatio
 const parentOf = ({ task, inTask = task?.id }: Invocation['options']): { parent?: string } =>
   inTask === undefined ? {} : { parent: inTask }
 
-export const startedBy = ({ request, options, beside }: Invocation): StartedBy => ({
+export const startedBy = ({ request, options, beside }: Invocation, tools: Toolset): StartedBy => ({
+  offers: (name) => tools.find(name) !== undefined,
   call: request.uid,
   fence: () => beside.fence(),
   ...parentOf(options),

@@ -28,6 +28,7 @@ import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
 import type { Recording } from './recording.ts'
 import { Cancel } from './gather.ts'
+import type { SessionCapabilities, Switches } from './switches.ts'
 
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
@@ -57,9 +58,9 @@ export interface CallHandle<T> {
 export interface Session {
   readonly id: string
   readonly tenant: string
-  /** What a model may be told of now, sorted by name. Of providers' tools those whose contract is here: see loadTools. */
+  /** What a model may be told of now, sorted by name; of capabilities all. Of providers' tools those whose contract is here: see loadTools. */
   readonly tools: readonly Tool[]
-  /** Fetches the contracts that are missing; then the same. Tools of a source that is away are left out. */
+  /** Fetches the contracts that are missing; then the same, without what is switched off. Tools of a source that is away are left out. */
   loadTools(): Promise<readonly Tool[]>
   /** Starts the calls now, in order; resolves with one outcome each, in that order. Asked again, it joins. */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
@@ -76,6 +77,8 @@ export interface Session {
    * on record: after a crash the turn goes on, on whatever worker knows the model. One turn at a time in a session; others wait.
    */
   turn(turn: StartTurn): Turn
+  /** What the session can do besides: bundles of tools, instructions, limits and hooks. */
+  readonly capabilities: SessionCapabilities
   /** The conversation. */
   readonly messages: Messages
   /** All that is on record of its calls, as plain JSON: for `replay` of 'pawl/testing'. In the clear. */
@@ -125,6 +128,8 @@ export interface SessionOptions {
   readonly tools?: readonly Tool[]
   /** Rules of this session beside the runtime's; the strictest wins. Data: they go on record with its calls and hold on every worker. */
   readonly policy?: Omit<PolicyDefinition, 'decide'>
+  /** Switched on before anything runs here; they stay on. */
+  readonly capabilities?: readonly string[]
   /** False: nobody is there who could approve, connect or answer; what would ask is refused at once. Default: true. */
   readonly attended?: boolean
 }
@@ -139,10 +144,12 @@ export interface SessionHost {
   readonly people: Pick<People, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
+  readonly switches: Switches
   /** Whether a call is a task, or runs under one. */
   inBackground(of: { tenant: string; session: string }, uid: string): Promise<boolean>
   end(owner: Place, how?: SessionEnd): Promise<boolean>
-  turn(place: Place, turn: StartTurn): Turn
+  /** `first` is waited for before it begins. */
+  turn(place: Place, turn: StartTurn, first: () => Promise<void> | undefined): Turn
   messages(of: { tenant: string; session: string }): Messages
   usage(of: { tenant: string; session: string }): Promise<SessionUsage>
   schedules(owner: Place): Schedules
@@ -184,6 +191,14 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     ...(options.attended === false ? { unattended: true as const } : {}),
   }
   let files: SessionFiles | undefined
+  // Once, before anything runs; not before somebody asks for something.
+  let switching: Promise<void> | undefined
+  const switched = (): Promise<void> | undefined =>
+    options.capabilities && (switching ??= host.switches.switchOn(place, options.capabilities))
+  const offered = async (): Promise<Toolset> => {
+    await switched()
+    return host.switches.offered(place, standing())
+  }
   return {
     id,
     tenant,
@@ -194,7 +209,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       const set = standing()
       // Who is away has said so in the log.
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
-      return set.tools
+      return (await offered()).tools
     },
     run: (async (
       calls: readonly CallAsk[],
@@ -203,7 +218,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       checkAsks(calls)
       const named = batch === undefined ? '' : checkBatch(batch)
       const after = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
-      const how = { tools: standing(), batch: named, onFailure, ...turnOf(turn), ...after, ...(signal ? { signal } : {}) }
+      const how = { tools: await offered(), batch: named, onFailure, ...turnOf(turn), ...after, ...(signal ? { signal } : {}) }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],
@@ -231,7 +246,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         },
       }
     },
-    turn: (turn) => host.turn(place, turn),
+    turn: (turn) => host.turn(place, turn, switched),
+    capabilities: host.switches.of({ tenant, session: id }),
     messages: host.messages({ tenant, session: id }),
     usage: () => host.usage({ tenant, session: id }),
     recording: () => host.records.recording({ tenant, session: id }),

@@ -12,6 +12,7 @@ import type { Frame } from '../model/turn.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
 import type { Place } from '../session/asked.ts'
 import type { Batch, How } from '../session/gather.ts'
+import type { Switches } from '../session/switches.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -32,6 +33,7 @@ export interface TurnHost {
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
   tools(of: Scope): Toolset
+  readonly switches: Switches
   start(place: Place, calls: readonly CallAsk[], how: How): Batch
   /** Calls of a batch, those that wait told as they stand, when nothing of it runs any more. */
   waiting(batch: Batch): Promise<(CallOutcome | OpenCall)[]>

@@ -31,6 +31,10 @@ export class OpenTurn {
   readonly #history: History
   readonly #request: TurnRequest
   #frame: FrameTerms
+  /** What stood when it began here (TOOL-4). */
+  readonly #set: Toolset
+  /** Capabilities that were on when it began here. */
+  #on: ReadonlySet<string> = new Set()
   #usage: TurnUsage = { ...noUsage, cost: 0 }
 
   constructor(invocation: Invocation, host: TurnHost, stop: TurnStop, history: History) {
@@ -40,6 +44,7 @@ export class OpenTurn {
     this.#history = history
     this.#request = decode(invocation.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
+    this.#set = host.tools(invocation.request.position)
     stop.within(this.#request.timeMs, invocation.request.createdAt)
   }
 
@@ -53,6 +58,9 @@ export class OpenTurn {
   }
 
   async begin(): Promise<void> {
+    this.#on = await this.#host.switches.on(this.#invocation.request.position)
+    // Contracts of a source that is away are not waited for long; who is away has said so in the log.
+    await Promise.allSettled(this.#set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
     for (const each of this.#history.ofTurn(this.#id)) this.#recalls(each)
     if (this.#last) return
     await this.#mend()
@@ -99,7 +107,7 @@ export class OpenTurn {
     })
     if (this.#stop.outcome) return this.#stop.outcome
     if (ran.control) return this.#controlled(ran.control)
-    if (this.#invalid < this.#request.invalid) return null
+    if (this.#invalid < this.#limits.invalid) return null
     const message = `The model asked ${this.#invalid} times in a row for calls that could not be made; the turn was ended.`
     return failure({ class: 'resource_limit', code: 'turn_invalid_calls', message })
   }
@@ -144,7 +152,7 @@ export class OpenTurn {
   }
 
   async hear(): Ends {
-    if (this.#step >= this.#request.steps) {
+    if (this.#step >= this.#limits.steps) {
       const message = `The turn ended after ${this.#step} answers of the model, as many as it may have.`
       return failure({ class: 'resource_limit', code: 'turn_limit', message })
     }
@@ -152,7 +160,7 @@ export class OpenTurn {
     if (this.#step > 0) for (const arrived of await this.#arrived(false)) this.#say(arrived.message, arrived.rows)
     await sumUp(this.#host, this.#invocation, this.#history, {
       model: this.#model,
-      most: this.#request.historyTokens,
+      most: this.#limits.historyTokens,
       signal: this.#stop.signal,
       say: (message, upTo, usage) => this.#say(message, [], { upTo, usage, model: this.#model.name }),
     })
@@ -162,8 +170,14 @@ export class OpenTurn {
   async ask(): Ends {
     const model = this.#model
     const step = this.#step + 1
-    const { instructions, settings, parallel } = this.#frame
-    const request = { instructions, settings, parallel, messages: this.#history.forModel(), tools: modelTools(this.#tools) }
+    const { settings, parallel } = this.#frame
+    const request = {
+      instructions: this.#instructions,
+      settings,
+      parallel,
+      messages: this.#history.forModel(),
+      tools: modelTools(this.#tools),
+    }
     // A model that is given its own last words has nothing to answer.
     if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')
       return failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
@@ -201,6 +215,25 @@ export class OpenTurn {
       await countUsage(this.#invocation, 'turn', { model: this.#frame.model, tool: null, usage: this.#usage, times: this.#step })
   }
 
+  /** Of the frame, and of the capabilities that are on. */
+  get #instructions(): string | null {
+    const all = [
+      ...(this.#frame.instructions === null ? [] : [this.#frame.instructions]),
+      ...this.#host.switches.all.instructions(this.#on),
+    ]
+    return all.length === 0 ? null : all.join('\n\n')
+  }
+
+  get #limits(): Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'> {
+    const { steps, invalid, historyTokens } = this.#host.switches.all.limits(this.#on)
+    const tokens = Math.min(this.#request.historyTokens ?? Infinity, historyTokens)
+    return {
+      steps: Math.min(this.#request.steps, steps),
+      invalid: Math.min(this.#request.invalid, invalid),
+      historyTokens: tokens === Infinity ? null : tokens,
+    }
+  }
+
   get #step(): number {
     return this.#last?.step ?? 0
   }
@@ -210,7 +243,9 @@ export class OpenTurn {
   }
 
   get #tools(): Toolset {
-    return toolsIn(this.#host.tools(this.#invocation.request.position), this.#frame.tools)
+    const { switches } = this.#host
+    const set = switches.all.offered(this.#set, this.#on)
+    return toolsIn(set, this.#frame.tools)
   }
 
   /** Whether the model can read on in a result that it was shown a part of. */

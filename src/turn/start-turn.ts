@@ -30,7 +30,7 @@ export interface StartHost {
   knows(model: Model): void
 }
 
-export function startTurn(host: StartHost, place: Place, given: StartTurn): Turn {
+export function startTurn(host: StartHost, place: Place, given: StartTurn, first: () => Promise<void> | undefined = () => undefined): Turn {
   const { request, model } = requestOf(given, host, host.sizes.arguments)
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
@@ -50,7 +50,7 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn): Turn
     line: null,
     ...(host.sealAll ? { sealed: true } : {}),
   }
-  const started = begin(host, asked, place)
+  const started = begin(host, asked, first)
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
     return { ...(ended as unknown as Outcome<TurnValue>), turn: id }
@@ -64,9 +64,10 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn): Turn
 async function begin(
   host: StartHost,
   asked: Asked,
-  { tenant, session }: Place,
+  first: () => Promise<void> | undefined,
 ): Promise<{ uid: string; settled: Promise<{ outcome: Outcome }> }> {
-  if (await host.store.kept(endName({ tenant, session }, ''))) throw new PawlError('session_ended')
+  await first()
+  if (await host.store.kept(endName(asked.position, ''))) throw new PawlError('session_ended')
   const started = await host.engine().start(asked)
   if (started.as === 'conflict') throw new PawlError('turn_conflict', `The id is '${asked.position.id}'.`)
   return started

@@ -84,6 +84,22 @@ for (const [kind, fresh] of [
       expect(await after(again.outcome, clock)).toMatchObject({ value: { value: { text: 'Yes.', steps: 1 } } })
     })
 
+    test('TOOL-4: a turn sees the toolset that it started with, and the next one what there is then', async () => {
+      const gate = Promise.withResolvers<void>()
+      const first = tool({ name: 'first', description: 'd', input, execute: () => gate.promise })
+      const later = tool({ name: 'later', description: 'd', input, execute: () => 'x' })
+      const { runtime, clock } = await open({ tools: [first] })
+      const model = scriptedModel([{ call: { name: 'first' } }, 'a', 'b'])
+      const turn = runtime.session('s').turn({ model, message: 'Go' })
+      await clock.advance(100)
+      runtime.tools.add(later)
+      runtime.tools.remove('first')
+      gate.resolve()
+      await after(turn.outcome, clock)
+      await after(runtime.session('s').turn({ model, message: 'Go' }).outcome, clock)
+      expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['first'], ['first'], ['later']])
+    })
+
     test('SESS-4: one turn at a time in a session; another waits for it', async () => {
       const open_ = Promise.withResolvers<void>()
       const slow = scriptedModel(['one'], { name: 'slow', wait: () => open_.promise })

@@ -1,0 +1,71 @@
+// Which capabilities a session has switched on: kept with the session, the same on every worker and after a restart.
+
+import { PawlError } from '../kernel/errors.ts'
+import type { Capabilities } from '../model/capability.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Store } from '../store/store.ts'
+import type { Toolset } from '../tool/toolset.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** Of one session. */
+export interface SessionCapabilities {
+  /** Those that are on, by name. */
+  list(): Promise<string[]>
+  /** With those that it requires. Turns and batches that begin later have it. */
+  switchOn(name: string): Promise<void>
+  /** False if it was not on. Those that it required stay. */
+  switchOff(name: string): Promise<boolean>
+}
+
+const collection = 'capability'
+const nameOf = ({ tenant, session }: Scope, key: string) => ({ of: collection, tenant, session, key })
+
+export class Switches {
+  readonly #store: () => Store
+  readonly all: Capabilities
+
+  constructor(store: () => Store, all: Capabilities) {
+    this.#store = store
+    this.all = all
+  }
+
+  async on({ tenant, session }: Scope): Promise<ReadonlySet<string>> {
+    const found = new Set<string>()
+    if (!this.all.any) return found
+    for await (const { key } of everyKept(this.#store(), { of: collection, tenant, session })) found.add(key)
+    return found
+  }
+
+  async isOn(of: Scope, name: string): Promise<boolean> {
+    return (await this.#store().kept(nameOf(of, name))) !== undefined
+  }
+
+  /** What a model of this session has now. */
+  async offered(of: Scope, set: Toolset): Promise<Toolset> {
+    return this.all.any ? this.all.offered(set, await this.on(of)) : set
+  }
+
+  async switchOn(of: Scope, names: readonly string[]): Promise<void> {
+    const before = await this.on(of)
+    const more = [...new Set(names.flatMap((name) => this.all.needed(name)))].filter((name) => !before.has(name))
+    if (more.length === 0) return
+    await this.#store().commit({ guards: [], keep: more.map((name) => ({ ...nameOf(of, name), value: '1' })), events: [] })
+  }
+
+  of(scope: Scope): SessionCapabilities {
+    return {
+      list: async () => [...(await this.on(scope))],
+      switchOn: (name) => this.switchOn(scope, [name]),
+      switchOff: async (name) => {
+        if (typeof name !== 'string') throw new PawlError('capability_unknown', 'A name is a text.')
+        if (!(await this.isOn(scope, name))) return false
+        await this.#store().commit({ guards: [], keep: [{ ...nameOf(scope, name), value: null }], events: [] })
+        return true
+      },
+    }
+  }
+}
