@@ -49,6 +49,7 @@ import { Turns } from './background/turns.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
+import { narrator } from './session/narrator.ts'
 import { Moves } from './session/moves.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
@@ -59,6 +60,7 @@ import { Seal } from './secret/seal.ts'
 import { sealed } from './store/sealed.ts'
 import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
+import type { Toolset } from './tool/toolset.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
 import { openTurns } from './runtime/turns.ts'
 import { withoutKeys } from './wait/key.ts'
@@ -115,7 +117,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     pins = new PinsOnRecord({ store, clock, logger })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
-    const feed = new Feed(store, redact)
+    const live = (of: string, id: string): Toolset => registry.live(of, id)
+    const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: live }))
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
