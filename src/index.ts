@@ -90,6 +90,7 @@ export type {
   When,
 } from './tool/task.ts'
 export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tool/schema.ts'
+export type { ToolSearch } from './tool/tool-search.ts'
 export { type Narrate, type Narrating, type Phase, says, type Saying } from './tool/narrate.ts'
 export type { Manifest, Provider } from './tool/provider.ts'
 export type { RuntimeTools, ToolListing } from './tool/registry.ts'

@@ -60,6 +60,7 @@ import { Seal } from './secret/seal.ts'
 import { sealed } from './store/sealed.ts'
 import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
+import { searchFrom, toolSearchTool } from './tool/tool-search.ts'
 import type { Toolset } from './tool/toolset.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
 import { openTurns } from './runtime/turns.ts'
@@ -87,6 +88,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     contain,
     pins: { judge: (definition) => pins.judge(definition) },
     backgroundTools: taskTools,
+    unlisted: [toolSearchTool],
   })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
@@ -215,6 +217,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sealAll,
       models: options.models ?? [],
       frames: options.frames ?? [],
+      searchFrom: searchFrom(options.toolSearch),
       tools: ({ tenant: of, session: id }) => registry.live(of, id),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })

@@ -39,6 +39,7 @@ import type { Logger } from '../tool/context.ts'
 import type { Provider } from '../tool/provider.ts'
 import type { RuntimeTools } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
+import type { ToolSearch } from '../tool/tool-search.ts'
 import type { Answer } from '../wait/resolution.ts'
 
 export interface RuntimeOptions {
@@ -78,6 +79,11 @@ export interface RuntimeOptions {
   readonly models?: readonly Model[]
   /** Agent contexts that turns may name, and be handed to. */
   readonly frames?: readonly Frame[]
+  /**
+   * From how many tools on a model is shown their schemas only when it has looked for them with `tool_search` (default: `{ from: 15 }`); false: it is
+   * shown all of them, always.
+   */
+  readonly toolSearch?: ToolSearch
   readonly hooks?: readonly Hook[]
   /** Files of sessions: how much of them, and where. */
   readonly files?: FilesSettings
@@ -142,6 +148,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'schedules',
   'models',
   'frames',
+  'toolSearch',
   'hooks',
   'files',
   'output',

@@ -33,6 +33,7 @@ interface TurnsHost {
   readonly sealAll: boolean
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
+  readonly searchFrom: number | null
   tools(of: Scope): Toolset
   live(about: Invocation, type: LiveEvent['type'], body: object): void
 }
@@ -65,6 +66,7 @@ export function openTurns(host: TurnsHost): Turns {
     drive: turning({
       ...parts,
       poisonAfter: host.poisonAfter,
+      searchFrom: host.searchFrom,
       tools: (of) => host.tools(of),
       start: (place, calls, how) => batches.start(place, calls, how),
       waiting: (batch) => records.until(() => batch, 'waiting'),
