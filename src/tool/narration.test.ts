@@ -30,7 +30,7 @@ describe('SESS-9: what people read of a call', () => {
       { en: { started: 'Reading {}', completed: 'Read {}', failed: 'Could not read {}' } },
       ({ path }) => path,
     )
-    const read = { name: 'read', title: 'Read', narrate: own as never }
+    const read = { name: 'read', title: 'Read', narrate: own }
     expect(narrate(read, { path: 'a.md' }, en)).toBe('Reading a.md')
     expect(narrate(read, { path: 'a.md' }, { ...en, phase: 'waiting' })).toBe('Reading a.md…')
     expect(narrate(read, { path: 'a.md' }, { ...en, phase: 'failed', locale: 'fr' })).toBe('Could not read a.md')
@@ -45,7 +45,7 @@ describe('SESS-9: what people read of a call', () => {
     const bad: unknown[] = ['', ' \n\u200B ', 'x'.repeat(201), 7, {}, Promise.reject(new Error('late')), undefined, null]
     for (const each of [throws, ...bad.map((given) => () => given)])
       expect(narrate({ ...look, narrate: each as never }, { order: 'A1' }, en)).toBe('Running: Look up an order (A1)')
-    expect(narrate({ ...look, narrate: (() => 'a\u001B[31m\u202E b') as never }, {}, en)).toBe('a [31m b')
+    expect(narrate({ ...look, narrate: () => 'a\u001B[31m\u202E b' }, {}, en)).toBe('a [31m b')
   })
 
   test('the value that it gave, when it is completed', () => {
@@ -88,7 +88,7 @@ describe('SESS-9: what people read of a call', () => {
     const secret = 'S'.repeat(300)
     const clean = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll(secret, '[redacted]')) as T
     const own = says<{ path: string }>({ en: { started: 'Reading {}', completed: 'x', failed: 'x' } }, ({ path }) => path)
-    expect(narrate({ ...look, narrate: own as never }, { path: secret }, { ...en, clean })).toBe('Reading [redacted]')
+    expect(narrate({ ...look, narrate: own }, { path: secret }, { ...en, clean })).toBe('Reading [redacted]')
     expect(narrate(look, { path: secret }, { ...en, clean })).toBe('Running: Look up an order ([redacted])')
   })
 

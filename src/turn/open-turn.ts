@@ -31,6 +31,8 @@ export class OpenTurn {
   readonly #history: History
   readonly #request: TurnRequest
   #frame: FrameTerms
+  /** What the model was told of when it was last asked here: that is what it may call, whatever was added or removed since (TOOL-4). */
+  #told: TurnTools | null = null
   #known: { readonly all: Toolset; readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
   /** Tools that the model called wrongly, by id; on record with what is written next. */
   readonly #mistaken = new Set<string>()
@@ -86,7 +88,7 @@ export class OpenTurn {
     const ran = await runCalls(this.#host, this.#invocation, {
       step: last.step,
       calls,
-      tools: this.#tools.set,
+      tools: (this.#told ?? this.#tools).set,
       within: this.#frame.tools,
       parallel: this.#frame.parallel,
       backgroundMs: this.#request.backgroundMs,
@@ -167,7 +169,7 @@ export class OpenTurn {
     const model = this.#model
     const step = this.#step + 1
     const { instructions, settings, parallel } = this.#frame
-    const tools = modelTools(this.#tools, await this.#revealed())
+    const tools = modelTools((this.#told = this.#tools), await this.#revealed())
     const request = { instructions, settings, parallel, messages: this.#history.forModel(), tools }
     // A model that is given its own last words has nothing to answer.
     if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')

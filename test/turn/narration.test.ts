@@ -154,7 +154,7 @@ for (const [kind, fresh] of [
         description: 'd',
         input: { type: 'object' },
         hints: { readOnly: true },
-        narrate: ({ user, password }) => `Signing in ${String(user).slice(0, 12)} with ${String(password)}`,
+        narrate: ({ user, password }) => `Signing in ${(user as string).slice(0, 12)} with ${password as string}`,
         execute: () => 'x',
       })
       const spawnable = tool({

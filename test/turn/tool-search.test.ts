@@ -200,6 +200,30 @@ for (const [kind, fresh] of [
       expect(whole(without[0] as ModelRequest)).toHaveLength(20)
     })
 
+    test('SESS-8 TOOL-4: what changes while a model answers does not change what it may call', async () => {
+      const { runtime, clock } = await start({ tools: many(15) })
+      const model = scriptedModel(
+        [
+          { call: ['tool_search', 'tool_02'].map((name) => ({ name, input: name === 'tool_02' ? { n: 2 } : { query: 'tool_03' } })) },
+          'Done',
+        ],
+        {
+          async wait({ answers }) {
+            if (answers === 0) runtime.tools.remove('tool_02')
+          },
+        },
+      )
+      await after(runtime.session('s').turn({ model, message: 'Go' }).outcome, clock)
+      expect(model.requests[1]?.messages.at(-1)).toMatchObject({ results: [{ status: 'success' }, { status: 'success' }] })
+      // Below the threshold now: all are shown, and there is nothing to look for.
+      expect(names(model.requests[1] as ModelRequest)).toEqual(
+        many(15)
+          .map(({ name }) => name)
+          .filter((name) => name !== 'tool_02'),
+      )
+      expect(whole(model.requests[1] as ModelRequest)).toHaveLength(14)
+    })
+
     test('SESS-8: two workers of one store share what a session has found', async () => {
       const { clock, store } = fresh()
       const shared: Store = { ...store, close: async () => {} }
