@@ -94,7 +94,8 @@ export type {
   When,
 } from './tool/task.ts'
 export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tool/schema.ts'
-export { type Narrate, type Narrating, says, type Saying } from './tool/narrate.ts'
+export type { ToolSearch } from './tool/tool-search.ts'
+export { type Narrate, type Narrating, type Phase, says, type Saying } from './tool/narrate.ts'
 export type { Manifest, Provider } from './tool/provider.ts'
 export type { RuntimeTools, ToolListing } from './tool/registry.ts'
 export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tool/tool.ts'

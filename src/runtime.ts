@@ -1,6 +1,5 @@
 // createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
-import { randomBytes } from 'node:crypto'
 import { Alarms } from './call/alarms.ts'
 import { announcing } from './call/announce.ts'
 import { callPipeline } from './call/call.ts'
@@ -50,6 +49,7 @@ import { Turns } from './background/turns.ts'
 import { openTasks } from './background/tasks.ts'
 import { askTask, ownerOf, startedBy } from './session/ask-task.ts'
 import { Batches } from './session/batch.ts'
+import { narrator } from './session/narrator.ts'
 import { Moves } from './session/moves.ts'
 import { Records } from './session/records.ts'
 import { Standing } from './session/standing.ts'
@@ -62,6 +62,9 @@ import { sealed } from './store/sealed.ts'
 import type { Store } from './store/store.ts'
 import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
+import { searchFrom, toolSearchTool } from './tool/tool-search.ts'
+import type { Toolset } from './tool/toolset.ts'
+import { timeOrderedId } from './runtime/ids.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
 import { openTurns } from './runtime/turns.ts'
 import { withoutKeys } from './wait/key.ts'
@@ -90,6 +93,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     contain,
     pins: { judge: (definition) => pins.judge(definition) },
     backgroundTools: taskTools,
+    unlisted: [toolSearchTool],
   })
   const standing = new Standing((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
@@ -120,7 +124,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     pins = new PinsOnRecord({ store, clock, logger })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
-    const feed = new Feed(store, redact)
+    const live = (of: string, id: string): Toolset => registry.live(of, id)
+    const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: live }))
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
@@ -180,6 +185,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       models: options.models ?? [],
       frames: options.frames ?? [],
       switches,
+      searchFrom: searchFrom(options.toolSearch),
       tools: ({ tenant: of, session: id }) => registry.live(of, id),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -322,18 +328,4 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
   const { tenant, session } = request.position
   return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
-}
-
-let lastTime = 0
-let timeText = ''
-let count = 0
-const ofThisProcess = randomBytes(10).toString('hex')
-/** Time first, so that rows of one moment lie together; then what tells processes apart, and a count that tells calls apart. */
-function timeOrderedId(): string {
-  const now = Date.now()
-  if (now > lastTime) {
-    lastTime = now
-    timeText = now.toString(36).padStart(9, '0')
-  }
-  return timeText + (count++).toString(36).padStart(6, '0') + ofThisProcess
 }

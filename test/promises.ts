@@ -10,7 +10,7 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: { missing: 'defer, narrate' },
+    state: 'built',
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
@@ -350,11 +350,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Client-side tools: the call is handed to the caller, who posts the result; ids are checked; 300 s default timeout.`,
   },
   'SESS-8': {
-    state: 'not yet',
+    state: 'built',
     says: `Tool search: from 15 tools on, schemas are deferred; \`tool_search\` reveals by name and description; reveals belong to the session and survive restarts; \`defer: never | auto | always\` all mean what they say.`,
   },
   'SESS-9': {
-    state: 'not yet',
+    state: 'built',
     says: `Narration: started, waiting, completed, failed, by locale; tool's own words, else a good default; never shows secret-looking fields.`,
   },
   'SESS-10': {

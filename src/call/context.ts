@@ -7,12 +7,14 @@ import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
+import { type SearchContext, searching } from '../tool/tool-search.ts'
 import type { Pace } from './family.ts'
 import type { CallHost } from './host.ts'
 import type { Connections } from './connections.ts'
 import { filesInBody } from './files-in-body.ts'
 import { type Live, liveOf } from './live.ts'
 import type { Around } from './around.ts'
+import { searchTools } from './search-tools.ts'
 import { type Verbs, verbsOf } from './verbs.ts'
 
 export class Context implements Around {
@@ -97,7 +99,7 @@ export class Context implements Around {
 }
 
 /** Getters, so that what they give can be taken out of ctx and used alone. */
-class BodyContext implements ToolContext {
+class BodyContext implements SearchContext {
   readonly tenant: string
   readonly session: string
   readonly principal: string | null
@@ -199,6 +201,9 @@ class BodyContext implements ToolContext {
   }
   get turn(): ToolContext['turn'] {
     return this.#verbs.turn
+  }
+  [searching](query: string): Json {
+    return searchTools(this.#context, query)
   }
   get outputs(): ToolContext['outputs'] {
     return this.#context.host.outputs({ tenant: this.tenant, session: this.session })

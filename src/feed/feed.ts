@@ -9,13 +9,24 @@ import { emittedName } from '../journal/task.ts'
 import { isUnreadable } from '../secret/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
+/** What people read of an event. */
+export interface Narration {
+  /** Of a call: what it does, in one line. */
+  readonly narration?: string
+  /** Of a model's answer: what it asks for, in one line. */
+  readonly headline?: string
+}
+
+/** Made when the event is handed out, in the reader's language. */
+export type Narrator = (event: EventRecord, locale: string) => Promise<Narration>
+
 /** An event as readers get it: with its cursor, the outcome of a call that settled, and the payload of what a task emitted. */
 export type FeedEvent = EventRecord & {
   readonly cursor: string
   readonly outcome?: Outcome
   readonly payload?: Json
   readonly live?: undefined
-}
+} & Narration
 
 /** Told to those who listen at that moment, and not kept: it has no cursor. */
 export interface LiveEvent {
@@ -35,6 +46,8 @@ interface FeedQuery {
   readonly signal?: AbortSignal
   /** Tell what is not kept, too. */
   readonly live?: boolean
+  /** In which language people read it. */
+  readonly narrate?: string
 }
 
 /** A place in the feed, and the number of the last erasure that its reader began with: what was taken since, it may have missed. */
@@ -43,10 +56,17 @@ interface Cursor {
   readonly erasures: number
 }
 
+interface ReadOptions {
+  readonly after?: string
+  readonly signal?: AbortSignal
+  /** Calls get a `narration` and answers of models a `headline`, in this language: 'en', 'de'. */
+  readonly narrate?: string
+}
+
 /** How a feed is read: events on record after the cursor, then the new ones; with `live`, progress and output as well. */
 export interface ReadFeed {
-  (options?: { after?: string; signal?: AbortSignal; live?: false }): AsyncIterable<FeedEvent>
-  (options: { after?: string; signal?: AbortSignal; live: true }): AsyncIterable<FeedEvent | LiveEvent>
+  (options?: ReadOptions & { readonly live?: false }): AsyncIterable<FeedEvent>
+  (options: ReadOptions & { readonly live: true }): AsyncIterable<FeedEvent | LiveEvent>
 }
 
 const page = 256
@@ -56,14 +76,16 @@ const mostLive = 256
 export class Feed {
   readonly #store: Store
   readonly #redact: Redactor
+  readonly #narrator: Narrator
   readonly #stopListening: () => void
   readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
   #wakes = new Set<() => void>()
   #closed = false
 
-  constructor(store: Store, redact: Redactor) {
+  constructor(store: Store, redact: Redactor, narrator: Narrator) {
     this.#store = store
     this.#redact = redact
+    this.#narrator = narrator
     this.#stopListening = store.onHint(() => this.#wake())
   }
 
@@ -79,8 +101,9 @@ export class Feed {
 
   /** The reading function of a session, or of all. */
   reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
-    const read = ({ after, signal, live }: { after?: string; signal?: AbortSignal; live?: boolean } = {}): AsyncIterable<FeedEvent> => {
-      const query = { after: cursorOf(after), ...(of ? { of } : {}), ...(live ? { live } : {}) }
+    const read = ({ after, signal, live, narrate }: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
+      const speaking = narrate === undefined ? {} : { narrate: checkedLocale(narrate) }
+      const query = { after: cursorOf(after), ...(of ? { of } : {}), ...(live ? { live } : {}), ...speaking }
       return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
     }
     return read as ReadFeed
@@ -99,7 +122,7 @@ export class Feed {
     }
   }
 
-  async *#read({ of, after, signal, live: wantsLive }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
+  async *#read({ of, after, signal, live: wantsLive, narrate }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
     let at = after?.position ?? 0
     const reader = { of, live: [] as LiveEvent[] }
     if (wantsLive) this.#readers.add(reader)
@@ -119,7 +142,8 @@ export class Feed {
         for (const event of events) {
           if (this.#closed || signal?.aborted) return
           at = event.position
-          yield await this.#shown(event, cursorAt(at, erasures))
+          const shown = await this.#shown(event, cursorAt(at, erasures))
+          yield narrate === undefined ? shown : { ...shown, ...(await this.#narrator(event, narrate)) }
         }
         for (let live = reader.live.shift(); live; live = reader.live.shift()) yield live
         if (events.length === 0) await news
@@ -175,6 +199,11 @@ export class Feed {
       return null
     }
   }
+}
+
+function checkedLocale(locale: unknown): string {
+  if (typeof locale === 'string') return locale
+  throw new PawlError('config_invalid', `narrate is ${JSON.stringify(locale)}; it must be the language of the reader, such as 'en'.`)
 }
 
 const cursorAt = (position: number, erasures: number): string => (erasures === 0 ? `p${position}` : `p${position}e${erasures}`)

@@ -79,6 +79,8 @@ export interface CallOptions {
   readonly batch?: string
   /** The turn it belongs to, by the name that the caller gave. */
   readonly turn?: string
+  /** Which tools its turn has, by name, where that is not all: what tool_search looks through. */
+  readonly within?: readonly string[]
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string
   /** The host asked for an internal tool. */

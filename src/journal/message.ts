@@ -60,6 +60,9 @@ export interface ParentRow {
   readonly depth: number
 }
 
+/** A tool, by its id, whose schema the models of the session are shown from now on (SESS-8). */
+export const revealedName = ({ tenant, session }: Scope, tool: string) => ({ of: 'tool-revealed', tenant, session, key: tool })
+
 /** A call for which a placeholder stands in the conversation: what comes of it is told later (POL-7). */
 export const owedName = ({ tenant, session }: Scope, key: string) => ({ of: 'result-owed', tenant, session, key })
 

@@ -121,7 +121,6 @@ function checked(given: Capability): Capability {
   if (!tools.every(isTool)) throw wrong(`The tools of '${given.name}' are not all made by tool()`)
   if (instructions !== undefined && typeof instructions !== 'string') throw wrong(`The instructions of '${given.name}' are not a text`)
   for (const [what, value] of Object.entries(limits))
-    if (!Number.isSafeInteger(value) || (value) < 1)
-      throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
+    if (!Number.isSafeInteger(value) || value < 1) throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
   return given
 }

@@ -40,6 +40,7 @@ import type { Logger } from '../tool/context.ts'
 import type { Provider } from '../tool/provider.ts'
 import type { RuntimeTools } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
+import type { ToolSearch } from '../tool/tool-search.ts'
 import type { Answer } from '../wait/resolution.ts'
 
 export interface RuntimeOptions {
@@ -81,6 +82,11 @@ export interface RuntimeOptions {
   readonly capabilities?: readonly Capability[]
   /** Agent contexts that turns may name, and be handed to. */
   readonly frames?: readonly Frame[]
+  /**
+   * From how many tools on a model is shown their schemas only when it has looked for them with `tool_search` (default: `{ from: 15 }`); false: it is
+   * shown all of them, always.
+   */
+  readonly toolSearch?: ToolSearch
   readonly hooks?: readonly Hook[]
   /** Files of sessions: how much of them, and where. */
   readonly files?: FilesSettings
@@ -146,6 +152,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'models',
   'capabilities',
   'frames',
+  'toolSearch',
   'hooks',
   'files',
   'output',

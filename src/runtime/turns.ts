@@ -39,6 +39,7 @@ interface TurnsHost {
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
   readonly switches: Switches
+  readonly searchFrom: number | null
   tools(of: Scope): Toolset
   live(about: Invocation, type: LiveEvent['type'], body: object): void
 }
@@ -75,6 +76,7 @@ export function openTurns(host: TurnsHost): Turns {
   const around: TurnHost = {
     ...parts,
     poisonAfter: host.poisonAfter,
+    searchFrom: host.searchFrom,
     tools: (of) => host.tools(of),
     switches: host.switches,
     start: (place, calls, how) => batches.start(place, calls, how),

@@ -13,6 +13,7 @@ import { bytesIn, fits } from '../kernel/sizes.ts'
 import type { Json } from '../kernel/value.ts'
 import type { Seal } from '../secret/seal.ts'
 import type { Clocks } from '../tool/terms.ts'
+import { toolSearchTool } from '../tool/tool-search.ts'
 import type { Entry } from '../tool/toolset.ts'
 import { type CallAsk, clockValues, keyBatch } from './ask.ts'
 
@@ -36,6 +37,7 @@ interface Around {
   readonly root: string | undefined
   readonly above: readonly string[] | undefined
   readonly turn: string | undefined
+  readonly within?: readonly string[] | undefined
   /** It is a task. */
   readonly task?: TaskTerms | undefined
   /** The task that it runs under. */
@@ -67,15 +69,22 @@ export function askedOf(
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: seal ? seal.hash(content) : hash('sha256', content, 'base64url'),
-    options: optionsOf(call, tool, read, at, place, entryTerms(entry, at.byHost === true), limits.bytes),
+    options: optionsOf(call, tool, read, at, place, entryTerms(entry, at), limits.bytes),
     line: at.line,
     sealed: seal !== null,
   }
 }
 
 /** A name that nothing goes by is not looked up again by whoever runs the call: there it might be what a record calls another's tool. */
-const entryTerms = (entry: Entry | undefined, byHost: boolean): Pick<CallOptions, 'internal' | 'absent'> =>
-  entry === undefined ? { absent: true } : byHost && entry.internal ? { internal: true } : {}
+function entryTerms(
+  entry: Entry | undefined,
+  { byHost, within }: Pick<Around, 'within'> & { byHost: boolean | undefined },
+): Pick<CallOptions, 'internal' | 'absent' | 'within'> {
+  if (entry === undefined) return { absent: true }
+  // Whoever goes on with it looks through the same.
+  if (entry.tool === toolSearchTool && within) return { within }
+  return byHost && entry.internal ? { internal: true } : {}
+}
 
 const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string => (sorted ? wire : canonical(JSON.parse(wire) as Json))
 
@@ -85,7 +94,7 @@ function optionsOf(
   read: ReadArguments,
   { batch, order, root, above, turn, stop, task, inTask }: Around,
   { policy, unattended }: Place,
-  terms: Pick<CallOptions, 'internal' | 'absent'>,
+  terms: Pick<CallOptions, 'internal' | 'absent' | 'within'>,
   mostBytes: number,
 ): CallOptions | null {
   const options: { -readonly [K in keyof CallOptions]: CallOptions[K] } = { ...terms }

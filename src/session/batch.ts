@@ -79,9 +79,9 @@ export class Batches {
     const asks = calls.map((call, order) => {
       const occurrence = seen.get(call.id) ?? 0
       seen.set(call.id, occurrence + 1)
-      const { batch, root, above, turn, byHost, inTask } = how
+      const { batch, root, above, turn, within, byHost, inTask } = how
       const entry = entries[order]
-      const at = { batch, occurrence, order, root, above, turn, byHost, inTask, line: line?.name ?? null, stop: strict }
+      const at = { batch, occurrence, order, root, above, turn, within, byHost, inTask, line: line?.name ?? null, stop: strict }
       return askedOf(call, entry, place, at, this.#reading, (read) =>
         this.#sealFor(how.sealed === true || isSensitive(entry, read, how.tools)),
       )

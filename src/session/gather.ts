@@ -13,6 +13,8 @@ export interface How {
   readonly batch: string
   /** The turn that the calls belong to, if one was named. */
   readonly turn?: string
+  /** Which tools that turn has, where that is not all. */
+  readonly within?: readonly string[]
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
   /** For nested ones: the outermost call, and those between it and them. */

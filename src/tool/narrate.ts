@@ -27,22 +27,28 @@ export interface Saying {
 export const says =
   <Input>(words: { readonly en: Saying; readonly [language: string]: Saying }, about?: (input: Input) => unknown): Narrate<Input> =>
   (input, { phase, locale }) => {
-    const [language = 'en'] = locale.toLowerCase().split(/[-_]/)
-    const saying = Object.hasOwn(words, language) ? words[language] : undefined
-    const { started, completed, failed, waiting = `${started}…` } = saying ?? words.en
+    const { started, completed, failed, waiting = `${started}…` } = inLanguage(words, locale)
     const text = { started, completed, failed, waiting }[phase]
     const named = brief(about?.(input))
     return named === '' ? text.replace(/\s*\{\}/, '').trim() : text.replace('{}', () => named)
   }
 
-const longest = 60
+/** What there is for a locale: 'de-AT' is read as 'de', and English stands in for what is missing. */
+export function inLanguage<T>(words: { readonly en: T; readonly [language: string]: T }, locale: string): T {
+  const [language = 'en'] = locale.toLowerCase().split(/[-_]/)
+  return (Object.hasOwn(words, language) ? words[language] : undefined) ?? words.en
+}
 
-/** One line of it, short enough to stand in a sentence. */
-function brief(of: unknown): string {
-  if (typeof of !== 'string' && typeof of !== 'number') return ''
-  const line = String(of)
+/** Without what breaks a line, or is not seen. */
+export const oneLine = (text: string): string =>
+  text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim()
-  return line.length <= longest ? line : `${line.slice(0, longest - 1).toWellFormed()}…`
+
+/** One line of it, short enough to stand in a sentence. */
+export function brief(of: unknown, longest = 60): string {
+  if (typeof of !== 'string' && typeof of !== 'number') return ''
+  const line = oneLine(String(of))
+  return line.length <= longest ? line : `${line.slice(0, longest - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

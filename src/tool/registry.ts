@@ -56,6 +56,8 @@ export class Registry implements RuntimeTools {
   #own: readonly Entry[]
   /** With which models handle tasks: there as soon as a tool can run in the background. */
   readonly #forTasks: readonly Entry[]
+  /** What turns offer by themselves: no session lists it, and every worker can go on with it. */
+  readonly #unlisted: readonly Entry[]
   #base: Toolset
   #keys: readonly string[] = []
   readonly #host: SourceHost
@@ -67,10 +69,15 @@ export class Registry implements RuntimeTools {
 
   constructor(
     tools: readonly Tool[],
-    { backgroundTools = [], ...host }: Omit<SourceHost, 'changed' | 'resolved'> & { backgroundTools?: readonly Tool[] },
+    {
+      backgroundTools = [],
+      unlisted = [],
+      ...host
+    }: Omit<SourceHost, 'changed' | 'resolved'> & { backgroundTools?: readonly Tool[]; unlisted?: readonly Tool[] },
   ) {
     this.#host = { ...host, changed: () => this.#rebuild(), resolved: (tool) => this.#warn(tool) }
     this.#forTasks = layerOf(backgroundTools)
+    this.#unlisted = layerOf(unlisted)
     this.#own = layerOf(tools)
     this.#base = layered([this.#own])
     for (const tool of tools) this.#warn(tool)
@@ -99,9 +106,9 @@ export class Registry implements RuntimeTools {
     const entries = layerOf(tools, `session:${place}`)
     for (const tool of tools) this.#warn(tool)
     let over = this.#base
-    let set = layered([...this.#lower(entries), entries])
     const base = (): Toolset => this.#base
-    const rebuilt = (): Toolset => layered([...this.#lower(entries), entries])
+    const rebuilt = (): Toolset => layered([...this.#lower(entries), entries], undefined, this.#unlisted)
+    let set = rebuilt()
     const layer: Layer = {
       entries,
       get toolset() {
@@ -187,7 +194,7 @@ export class Registry implements RuntimeTools {
   }
 
   #rebuild(): void {
-    this.#base = layered(this.#lower(), (entry) => this.#hidden(entry))
+    this.#base = layered(this.#lower(), (entry) => this.#hidden(entry), this.#unlisted)
     this.#tell()
   }
 
@@ -195,7 +202,7 @@ export class Registry implements RuntimeTools {
     const layers = [...this.#layers.values()].map(({ entries }) => entries)
     const ofSessions = layers.flat()
     const forTasks = ofSessions.some(({ tool }) => tool?.background) ? this.#forTasks : []
-    const here = [...this.#base.entries, ...forTasks, ...ofSessions].filter(({ remote }) => !remote?.away())
+    const here = [...this.#base.entries, ...forTasks, ...ofSessions, ...this.#unlisted].filter(({ remote }) => !remote?.away())
     // A tool that got an id later is on record by its name.
     this.#keys = here.flatMap(({ keys }) => keys)
     this.#changed()

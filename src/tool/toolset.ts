@@ -84,8 +84,15 @@ export function layerOf(tools: readonly Tool[], where = ''): readonly Entry[] {
   })
 }
 
-/** Layers from the lowest to the uppermost. `shadowed` hears of each tool that an upper layer hides. */
-export function layered(layers: readonly (readonly Entry[])[], shadowed?: (entry: Entry) => void): Toolset {
+/**
+ * Layers from the lowest to the uppermost. `shadowed` hears of each tool that an upper layer hides. What is `unlisted` nobody is told of and nobody can
+ * ask for: only records mean it.
+ */
+export function layered(
+  layers: readonly (readonly Entry[])[],
+  shadowed?: (entry: Entry) => void,
+  unlisted: readonly Entry[] = [],
+): Toolset {
   const byName = new Map<string, Entry>()
   const byKey = new Map<string, Entry>()
   const all: Entry[] = []
@@ -96,17 +103,30 @@ export function layered(layers: readonly (readonly Entry[])[], shadowed?: (entry
       return !hidden
     })
     for (const entry of seen) byName.set(entry.name, entry).set(entry.id, entry)
-    // An id comes before a name: a tool may have the name that another one had.
-    for (const entry of layer) if (!byKey.has(entry.keys[0])) byKey.set(entry.keys[0], entry)
-    for (const entry of layer) for (const key of entry.keys) if (!byKey.has(key)) byKey.set(key, entry)
+    keyed(byKey, layer)
     all.push(...seen)
   }
+  keyed(byKey, unlisted)
+  return setOf(
+    all,
+    (name) => byName.get(name),
+    (key) => byKey.get(key),
+  )
+}
+
+/** An id comes before a name: a tool may have the name that another one had. */
+function keyed(byKey: Map<string, Entry>, layer: readonly Entry[]): void {
+  for (const entry of layer) if (!byKey.has(entry.keys[0])) byKey.set(entry.keys[0], entry)
+  for (const entry of layer) for (const key of entry.keys) if (!byKey.has(key)) byKey.set(key, entry)
+}
+
+function setOf(all: readonly Entry[], find: Toolset['find'], recorded: Toolset['recorded']): Toolset {
   const entries = all.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const open = entries.filter(({ internal }) => !internal)
   return {
-    find: (name) => byName.get(name),
-    recorded: (key) => byKey.get(key),
-    get: (name) => byName.get(name)?.tool,
+    find,
+    recorded,
+    get: (name) => find(name)?.tool,
     entries,
     offered: open.map(({ name }) => name),
     get tools() {
@@ -118,21 +138,19 @@ export function layered(layers: readonly (readonly Entry[])[], shadowed?: (entry
 /** The same, with those of these names alone: what is on record of the others still means them. */
 export function only(set: Toolset, names: readonly string[]): Toolset {
   const kept = new Set(names.flatMap((name) => set.find(name) ?? []))
-  const open = set.entries.filter((entry) => kept.has(entry) && !entry.internal)
   const find = (name: string): Entry | undefined => {
     const entry = set.find(name)
     return entry && kept.has(entry) ? entry : undefined
   }
-  return {
-    find,
-    recorded: (key) => set.recorded(key),
-    get: (name) => find(name)?.tool,
-    entries: set.entries.filter((entry) => kept.has(entry)),
-    offered: open.map(({ name }) => name),
-    get tools() {
-      return open.flatMap(({ tool }) => tool ?? [])
-    },
-  }
+  return setOf([...kept], find, (key) => set.recorded(key))
 }
+
+/** The same, with one more. Its name is free there. */
+export const withOne = (set: Toolset, more: Entry): Toolset =>
+  setOf(
+    [...set.entries, more],
+    (name) => set.find(name) ?? (name === more.name || name === more.id ? more : undefined),
+    (key) => set.recorded(key),
+  )
 
 export const toolset = (...layers: readonly (readonly Tool[])[]): Toolset => layered(layers.map((layer) => layerOf(layer)))

@@ -30,6 +30,8 @@ export interface TurnHost {
   readonly logger: Logger
   readonly sizes: Sizes
   readonly poisonAfter: number
+  /** From so many tools on schemas are deferred; null: never. */
+  readonly searchFrom: number | null
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
   tools(of: Scope): Toolset

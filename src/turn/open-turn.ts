@@ -1,6 +1,7 @@
 // A turn on its way: what it does next follows from the last thing that is on record of it.
 
 import type { Invocation } from '../engine/engine.ts'
+import { revealedName } from '../journal/message.ts'
 import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'
@@ -17,8 +18,8 @@ import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
+import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
 import { countUsage } from './usage.ts'
-import { modelTools, toolsIn } from './tools-in-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
 
 type Keep = NonNullable<Change['keep']>
@@ -35,6 +36,9 @@ export class OpenTurn {
   readonly #set: Toolset
   /** Capabilities that were on when it began here. */
   #on: ReadonlySet<string> = new Set()
+  #known: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
+  /** Tools that the model called wrongly, by id; on record with what is written next. */
+  readonly #mistaken = new Set<string>()
   #usage: TurnUsage = { ...noUsage, cost: 0 }
 
   constructor(invocation: Invocation, host: TurnHost, stop: TurnStop, history: History) {
@@ -91,7 +95,8 @@ export class OpenTurn {
     const ran = await runCalls(this.#host, this.#invocation, {
       step: last.step,
       calls,
-      tools: this.#tools,
+      tools: this.#tools.set,
+      within: this.#within,
       parallel: this.#frame.parallel,
       backgroundMs: this.#request.backgroundMs,
       signal: this.#stop.signal,
@@ -101,7 +106,7 @@ export class OpenTurn {
         turn: this.#id,
         others: ran.unheard,
       })
-    this.#say({ role: 'tool', results: ran.results }, ran.owed, {
+    this.#say({ role: 'tool', results: ran.results }, [...ran.owed, ...this.#reveal(ran.mistaken)], {
       ...(ran.control ? { control: ran.control } : {}),
       ...(ran.invalid ? { invalid: this.#invalid + 1 } : {}),
     })
@@ -176,7 +181,7 @@ export class OpenTurn {
       settings,
       parallel,
       messages: this.#history.forModel(),
-      tools: modelTools(this.#tools),
+      tools: modelTools(this.#tools, await this.#revealed()),
     }
     // A model that is given its own last words has nothing to answer.
     if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')
@@ -242,15 +247,42 @@ export class OpenTurn {
     return modelOf(this.#frame.model, this.#host)
   }
 
-  get #tools(): Toolset {
-    const { switches } = this.#host
-    const set = switches.all.offered(this.#set, this.#on)
-    return toolsIn(set, this.#frame.tools)
+  /** By name, where it does not have all that there is: whoever takes a search up looks among these. */
+  get #within(): readonly string[] | null {
+    const { tools } = this.#frame
+    return tools ?? (this.#offered === this.#set ? null : this.#offered.offered)
+  }
+
+  /** What the session has of what stood when the turn began. */
+  get #offered(): Toolset {
+    return this.#host.switches.all.offered(this.#set, this.#on)
+  }
+
+  get #tools(): TurnTools {
+    const { tools: names } = this.#frame
+    if (!this.#known || this.#known.names !== names) this.#known = { names, tools: toolsIn(this.#offered, names, this.#host.searchFrom) }
+    return this.#known.tools
+  }
+
+  /** Whose schemas the model is shown though they are deferred. */
+  async #revealed(): Promise<ReadonlySet<string>> {
+    if (this.#tools.deferred.size === 0) return this.#mistaken
+    return new Set([...(await revealedIn(this.#host.store, this.#invocation.request.position)), ...this.#mistaken])
+  }
+
+  /** A model that called a tool without its schema, and wrongly, is shown it next time. */
+  #reveal(names: readonly string[]): Keep {
+    const { set, deferred } = this.#tools
+    const tools = names.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
+    return [...new Set(tools)].map(({ id }) => {
+      this.#mistaken.add(id)
+      return { ...revealedName(this.#invocation.request.position, id), value: '1' }
+    })
   }
 
   /** Whether the model can read on in a result that it was shown a part of. */
   get #reads(): boolean {
-    return this.#tools.get(readOutputName) !== undefined
+    return this.#tools.set.get(readOutputName) !== undefined
   }
 
   async #arrived(begins: boolean): ReturnType<typeof arrivals> {
@@ -289,7 +321,7 @@ export class OpenTurn {
         : message.role === 'tool'
           ? message.results.map(({ name }) => name)
           : []
-    return names.some((name) => this.#tools.find(name)?.sensitive === true)
+    return names.some((name) => this.#tools.set.find(name)?.sensitive === true)
   }
 
   #ends(end: TurnValue['end'], value: Json): Outcome {

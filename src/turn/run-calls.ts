@@ -25,12 +25,16 @@ export interface Ran {
   readonly unheard: readonly string[]
   /** All of them had arguments that were not valid. */
   readonly invalid: boolean
+  /** Tools whose arguments were not valid, by name. */
+  readonly mistaken: readonly string[]
 }
 
 export interface CallsOfStep {
   readonly step: number
   readonly calls: readonly CallPart[]
   readonly tools: Toolset
+  /** Which they are, by name; null for all of the session's. */
+  readonly within: readonly string[] | null
   readonly parallel: boolean
   readonly backgroundMs: number | null
   readonly signal: AbortSignal
@@ -62,7 +66,7 @@ async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep,
 async function runBatch(
   host: TurnHost,
   invocation: Invocation,
-  { tools, backgroundMs, signal }: CallsOfStep,
+  { tools, within, backgroundMs, signal }: CallsOfStep,
   calls: readonly CallPart[],
   batch: string,
 ): Promise<Answered[]> {
@@ -73,6 +77,7 @@ async function runBatch(
     tools,
     batch,
     turn: position.id,
+    ...(within === null ? {} : { within }),
     onFailure: 'continue',
     signal,
     ...(backgroundMs === null ? {} : { backgroundMs }),
@@ -120,6 +125,7 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
     control: first?.control ?? null,
     unheard: others.map(({ name }) => name),
     invalid: answers.length > 0 && answers.every(({ answer }) => isInvalid(answer)),
+    mistaken: answers.flatMap(({ answer }) => (isMistaken(answer) ? answer.name : [])),
   }
 }
 
@@ -136,8 +142,10 @@ const tooMany = (most: number): ResultPart['parts'] => [
   { type: 'text', text: `[Tool execution failed]\nAt most ${most} calls are taken at once; this one was not run.` },
 ]
 
+const isMistaken = (answer: Answer): boolean => answer.status === 'failure' && answer.failure.code === 'invalid_arguments'
+
 const isInvalid = (answer: Answer): boolean =>
-  answer.status === 'failure' && (answer.failure.code === 'invalid_arguments' || answer.failure.code === 'tool_unavailable')
+  isMistaken(answer) || (answer.status === 'failure' && answer.failure.code === 'tool_unavailable')
 
 /** A hook, or a wait that nobody answered in time, may end the turn; so may a tool. */
 function controlOf(answer: Answer): Control | null {

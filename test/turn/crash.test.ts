@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { freshMemory, freshSqlite } from '../adversary/kit.ts'
 import { type Ground, matrix } from '../crash/task-matrix.ts'
-import { wholeTurn } from './turn-scenarios.ts'
+import { searchTurn, wholeTurn } from './turn-scenarios.ts'
 
 const grounds: Record<string, () => Ground> = {
   memory: () => ({ ...freshMemory(), gone: async () => {} }),
@@ -32,4 +32,10 @@ describe.each(Object.keys(grounds))('%s', (name) => {
       expect(deaths).toBeGreaterThan(40)
     },
   )
+
+  test('SESS-8: a turn that looks for tools, killed at every recorded write: the next worker looks through the same, and nothing found is lost', async () => {
+    const { found, deaths } = await matrix(searchTurn, grounds[name] as () => Ground)
+    expect(found).toEqual([])
+    expect(deaths).toBeGreaterThan(15)
+  })
 })

@@ -97,3 +97,55 @@ export const wholeTurn: Scenario = {
     return wrong
   },
 }
+
+/** More tools than the turn has: whoever goes on with the search must look through the same. */
+const searchable = ['invoice', 'invoice_mail', 'invoice_print', 'order']
+const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
+const all = [...searchable, 'invoice_delete']
+
+const searching = (w: World) =>
+  scriptedModel(
+    [
+      { call: { name: 'tool_search', input: { query: 'invo' } } },
+      { call: { name: 'order', input: { m: 1 } } },
+      {
+        call: [
+          { name: 'invoice', input: { n: 1 } },
+          { name: 'order', input: { n: 1 } },
+        ],
+      },
+      'All done.',
+    ],
+    {
+      name: 'm',
+      async wait({ request, answers }) {
+        for (const problem of problemsIn(request.messages)) w.did(`problem: ${problem}`)
+        const shown = request.tools.filter(({ parameters }) => parameters.additionalProperties !== true).map(({ name }) => name)
+        w.did(`shown ${answers}: ${shown.join(' ')}`)
+        w.did(`told ${request.tools.map(({ name }) => name).join(' ')}`)
+        if (JSON.stringify(request.messages).includes('invoice_delete')) w.did('problem: it found what its turn does not have')
+      },
+    },
+  )
+
+export const searchTurn: Scenario = {
+  name: 'a turn that looks for tools',
+  cites: 'SESS-8',
+  tools: () => all.map((name) => t(name, { input: schema, hints: { readOnly: true }, execute: ({ n }: any) => ({ name, n }) })),
+  options: (w): Partial<RuntimeOptions> => ({ models: [searching(w)], toolSearch: { from: 4 } }),
+  asks: [],
+  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Send the invoice', tools: searchable }).outcome],
+  ends: [{ status: 'success', value: { end: 'answer', text: 'All done.', steps: 4 } }],
+  most: {},
+  async laws(w) {
+    const found = 'invoice invoice_mail invoice_print'
+    const right = new Set([
+      'shown 0: tool_search',
+      `shown 1: ${found} tool_search`,
+      `shown 2: ${found} order tool_search`,
+      `shown 3: ${found} order tool_search`,
+      `told ${searchable.join(' ')} tool_search`,
+    ])
+    return Object.keys(w.effects).filter((name) => !right.has(name))
+  },
+}

@@ -1,0 +1,135 @@
+// Puts events into words when they are handed out (SESS-9): of a call from its record, of a model's answer from its message. Nothing of it is stored, so a
+// reader gets the words of today, in the language that it asked for.
+
+import { argumentLimits, readArguments } from '../call/arguments.ts'
+import type { Narrator } from '../feed/feed.ts'
+import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import type { EventRecord } from '../journal/event.ts'
+import { isTurn, messageName } from '../journal/message.ts'
+import { isSealedUid } from '../journal/sealed.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import { isThenable } from '../kernel/soon.ts'
+import { decode, type Json, recorded } from '../kernel/value.ts'
+import { callsIn, type CallPart, type Message } from '../model/message.ts'
+import type { Redactor } from '../secret/redact.ts'
+import { isUnreadable } from '../secret/seal.ts'
+import type { Store } from '../store/store.ts'
+import { headline, narrate, type Narrated, type Told, type TellOf } from '../tool/narration.ts'
+import type { Tool } from '../tool/tool.ts'
+import type { Entry, Toolset } from '../tool/toolset.ts'
+import { isSensitive } from './sensitive.ts'
+
+interface NarratorHost {
+  readonly store: Pick<Store, 'call' | 'kept'>
+  readonly redact: Redactor
+  /** All calls are sealed here: then it says nothing about one that it is. */
+  readonly sealAll: boolean
+  tools(tenant: string, session: string): Toolset
+}
+
+type CallEvent = Extract<EventRecord, { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' }>
+
+export function narrator(host: NarratorHost): Narrator {
+  const clean = <T>(value: T): T => host.redact.deep(value)
+  return async (event, locale) => {
+    try {
+      switch (event.type) {
+        case 'call.received':
+        case 'call.started':
+        case 'call.parked':
+        case 'call.settled': {
+          const narration = await ofCall(host, event, { locale, clean })
+          return narration === null ? {} : { narration }
+        }
+        case 'turn.answered': {
+          const said = await ofAnswer(host, event, { locale, clean })
+          return said === '' ? {} : { headline: said }
+        }
+        default:
+          return {}
+      }
+    } catch (error) {
+      // Whoever asks for the call, or the message, hears why.
+      if (!isUnreadable(error)) throw error
+      return {}
+    }
+  }
+}
+
+type About = Pick<TellOf, 'locale' | 'clean'>
+
+/** Null for what is no call of a tool, or was forgotten. */
+async function ofCall(host: NarratorHost, event: CallEvent, about: About): Promise<string | null> {
+  const call = await host.store.call(event.call)
+  if (!call) return null
+  const options = call.options === null ? {} : (JSON.parse(call.options) as CallOptions)
+  const isChore = call.tool.startsWith('pawl:') && !options.absent
+  if (isTurn(call) || isChore) return null
+  const tool = toolOf(host, call, options)
+  const phase = phaseOf(event)
+  if (mayHoldSecrets(host, call, options)) return narrate({ ...tool, sensitive: true }, undefined, { ...about, phase })
+  const value = phase === 'completed' && call.outcome !== null ? valueOf(call.outcome) : undefined
+  const input = call.args === null ? undefined : decode(call.args)
+  return narrate(tool, input, { ...about, phase, ...(value === undefined ? {} : { value }) })
+}
+
+/** Sealed though not all are: because of its tool, or of what it runs under. Where all are, what runs under another may be either. */
+const mayHoldSecrets = ({ sealAll }: NarratorHost, { uid }: CallRecord, { root, inTask, task }: CallOptions): boolean =>
+  sealAll ? root !== undefined || inTask !== undefined || task !== undefined : isSealedUid(uid)
+
+function toolOf(host: NarratorHost, { tool: key, position }: CallRecord, { absent, name }: CallOptions): Narrated {
+  const entry = absent ? undefined : host.tools(position.tenant, position.session).recorded(key)
+  return entry ? narratedOf(entry) : { name: name ?? key.replace(/@.*$/s, '') }
+}
+
+/** Words that nobody has accepted are shown to nobody (POL-9). */
+const narratedOf = ({ name, sensitive, tool, remote }: Entry): Narrated =>
+  remote?.held() ? { name, sensitive } : { name, sensitive, title: tool?.title ?? remote?.title, narrate: tool?.narrate }
+
+function phaseOf(event: CallEvent): Told {
+  if (event.type === 'call.parked') return 'waiting'
+  if (event.type !== 'call.settled') return 'started'
+  const { status } = event.body
+  return status === 'success' ? 'completed' : status === 'failure' ? 'failed' : status
+}
+
+function valueOf(outcome: string): Json | undefined {
+  const ended = decode(outcome) as unknown as Outcome
+  return ended.status === 'success' ? ended.value : undefined
+}
+
+async function ofAnswer(host: NarratorHost, event: Extract<EventRecord, { type: 'turn.answered' }>, about: About): Promise<string> {
+  const { tenant, session, body } = event
+  const kept = await host.store.kept(messageName({ tenant, session }, body.message))
+  const { message } = (kept ? decode(kept.value) : {}) as { message?: Message }
+  if (message?.role !== 'assistant') return ''
+  const tools = host.tools(tenant, session)
+  return headline(
+    callsIn(message).map((call) => ofPart(call, tools, about)),
+    about.locale,
+  )
+}
+
+/** Asked for, and perhaps not taken yet: arguments that its tool would not take are not put into its words. */
+function ofPart({ name, input }: CallPart, tools: Toolset, about: About): string {
+  const entry = tools.find(name)
+  if (!entry) return narrate({ name }, undefined, { ...about, phase: 'started' })
+  const read = readArguments(input, argumentLimits)
+  const sensitive = isSensitive(entry, read, tools)
+  const given = sensitive || !read.ok ? undefined : taken(entry.tool, read.wire)
+  return narrate({ ...narratedOf(entry), sensitive }, given, { ...about, phase: 'started' })
+}
+
+/** Undefined too where the schema takes its time: nobody waits for it here. */
+function taken(tool: Tool | undefined, wire: string): Json | undefined {
+  try {
+    const checked = tool?.input.check(decode(wire))
+    if (isThenable(checked)) {
+      Promise.resolve(checked).catch(() => {})
+      return undefined
+    }
+    return checked?.ok ? recorded(checked.value as Json) : undefined
+  } catch {
+    return undefined
+  }
+}
