@@ -38,6 +38,7 @@ import { ending, endOfTask, endSession, endTool } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
+import { keptOf } from './values/kept-of.ts'
 import { inBackground, movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules } from './background/schedules.ts'
@@ -145,6 +146,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     }
     const people = openPeople({ ...deciding, redact })
     const files = filesOf(options.files ?? {}, { store, clock, ids })
+    const kept = keptOf(options.values, { store, clock, learn: (secret) => redact.learn(secret) })
     const closed = new AbortController()
     const background: BackgroundHost = {
       store,
@@ -185,6 +187,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       endOfTask: (of) => endOfTask(of),
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       files,
+      ...kept,
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -248,6 +251,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             messages: (of) => turns.messages(of),
             notices: (of) => openNotices(background, of),
             files,
+            ...kept,
             schedules: (owner) => openSchedules(scheduling, owner),
             triggers: (owner) => openTriggers(scheduling, owner),
           },

@@ -182,6 +182,12 @@ class BodyContext implements ToolContext {
   get files(): ToolContext['files'] {
     return this.#context.files
   }
+  get values(): ToolContext['values'] {
+    return this.#verbs.values
+  }
+  get secrets(): ToolContext['secrets'] {
+    return this.#verbs.secrets
+  }
   get task(): ToolContext['task'] {
     return this.#verbs.task
   }
