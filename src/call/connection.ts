@@ -5,7 +5,7 @@
 import type { Driven, ToSettle, Wait } from '../engine/engine.ts'
 import { decidedOf } from '../journal/asks.ts'
 import { isLoss } from '../kernel/errors.ts'
-import { failure } from '../kernel/outcome.ts'
+import { failure, isRevealing } from '../kernel/outcome.ts'
 import { encode } from '../kernel/value.ts'
 import { together } from '../policy/decide.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
@@ -44,6 +44,7 @@ export async function connectionOf({ invocation, host, connections }: Around, pr
 
 /** The same outcome without tokens that its body was given. */
 export function withoutTokens(given: ToSettle, told: Connections | null): ToSettle {
+  if (isRevealing(given.settle)) return given
   const settle = untold(given.settle, told)
   return settle === given.settle ? given : { ...given, settle, text: encode(settle) }
 }
