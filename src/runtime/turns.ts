@@ -20,6 +20,7 @@ import type { Toolset } from '../tool/toolset.ts'
 import { openMessages } from '../turn/messages.ts'
 import type { Scope } from '../turn/host.ts'
 import { termsOf } from '../turn/request.ts'
+import { shownMessage } from '../turn/shown-message.ts'
 import { startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
 
@@ -84,6 +85,7 @@ export function openTurns(host: TurnsHost): Turns {
     },
     start: (place, turn) =>
       startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn),
-    messages: (of) => openMessages({ store, clock, ids, mostBytes: sizes.arguments }, of),
+    messages: (of) =>
+      openMessages({ store, clock, ids, mostBytes: sizes.arguments, shown: (message) => shownMessage(message, host.tools(of)) }, of),
   }
 }

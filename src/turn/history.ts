@@ -5,7 +5,7 @@ import { headName, type HeadRow, messageKey, messageName } from '../journal/mess
 import { frame } from '../kernel/id.ts'
 import { decode, encode } from '../kernel/value.ts'
 import { Conversation } from '../model/conversation.ts'
-import type { ModelMessage } from '../model/message.ts'
+import type { Message, ModelMessage } from '../model/message.ts'
 import type { StoredMessage } from '../model/turn.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
@@ -36,6 +36,8 @@ interface Entry {
 
 export class History {
   readonly born: string
+  /** A message as models may see it. */
+  shown: (message: Message) => Message = (message) => message
   #entries: Entry[] = []
   #summary: Entry | null = null
   #last = 0
@@ -84,7 +86,7 @@ export class History {
     if (!this.#conversation) {
       this.#conversation = new Conversation()
       if (this.#summary) this.#conversation.push(this.#summary.kept.message)
-      for (const { kept } of this.#entries) this.#conversation.push(kept.message)
+      for (const { kept } of this.#entries) this.#conversation.push(this.shown(kept.message))
     }
     return this.#conversation.messages
   }
@@ -108,7 +110,7 @@ export class History {
     } else {
       this.#entries.push(entry)
       this.#characters += characters
-      this.#conversation?.push(kept.message)
+      this.#conversation?.push(this.shown(kept.message))
     }
   }
 

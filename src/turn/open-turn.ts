@@ -18,6 +18,7 @@ import { type FrameTerms, modelOf, termsOf, type TurnRequest } from './request.t
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
 import { modelTools, toolsIn } from './tools-in-turn.ts'
+import { shownMessage } from './shown-message.ts'
 import type { TurnStop } from './turn-stop.ts'
 
 type Keep = NonNullable<Change['keep']>
@@ -39,6 +40,7 @@ export class OpenTurn {
     this.#history = history
     this.#request = decode(invocation.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
+    history.shown = (message) => shownMessage(message, this.#tools)
     stop.within(this.#request.timeMs, invocation.request.createdAt)
   }
 
