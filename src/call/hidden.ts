@@ -22,11 +22,11 @@ function shown(schema: unknown, value: Json): Json {
   }
   const { properties } = schema
   if (!isObject(value) || !isObject(properties)) return value
-  const changed = Object.entries(value as { [key: string]: Json }).flatMap(([key, inner]) => {
+  const changed = Object.entries(value).flatMap(([key, inner]) => {
     const next = Object.hasOwn(properties, key) ? shown(properties[key], inner) : inner
     return next === inner ? [] : [[key, next] as const]
   })
-  return changed.length === 0 ? value : { ...(value as { [key: string]: Json }), ...Object.fromEntries(changed) }
+  return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) }
 }
 
 const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>

@@ -79,6 +79,12 @@ export type Outcome<T = Json> = {
 
 export type OutcomeStatus = Outcome['status']
 
+export function notRevealing(outcome: Outcome): Outcome {
+  if (outcome.status !== 'success' || outcome.reveals === undefined) return outcome
+  const { reveals: _, ...rest } = outcome
+  return rest
+}
+
 export const isRevealing = (outcome: Outcome<unknown>): boolean => outcome.status === 'success' && outcome.reveals === true
 
 /** The only sentence anyone but the operator reads about an error that the tool did not declare (VAL-4). */

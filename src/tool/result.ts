@@ -14,7 +14,7 @@ export interface ResultOptions {
   readonly summary?: string
   /** What it cost, in the unit of the budgets: a number from 0 on. */
   readonly cost?: number
-  /** The model reads the secrets in it: for tools whose operator allows that. Without it they are taken out, as they are for everybody else. */
+  /** The model reads the secrets in it, and nobody else does: for `sensitive` tools whose operator allows that. Without it they are taken out. */
   readonly reveals?: boolean
 }
 

@@ -69,7 +69,7 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
   }
 }
 
-const statOf = (name: string, { at, by = 'host', tools = undefined }: Row): SecretStat => ({ name, setAt: at, by, tools: tools ?? null })
+const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({ name, setAt: at, by, tools: tools ?? null })
 
 function nameOf(name: unknown): string {
   if (typeof name !== 'string' || !nameShape.test(name)) throw new PawlError('secret_name_invalid')

@@ -104,7 +104,7 @@ function checkRevision(revision: unknown, mayBeNull: boolean): void {
   if (revision === undefined || (revision === null && mayBeNull) || (Number.isSafeInteger(revision) && (revision as number) > 0)) return
   throw new PawlError(
     'config_invalid',
-    `ifRevision is ${String(revision)}; it must be the revision of a value${mayBeNull ? ', or null' : ''}.`,
+    `ifRevision is ${JSON.stringify(revision)}; it must be the revision of a value${mayBeNull ? ', or null' : ''}.`,
   )
 }
 

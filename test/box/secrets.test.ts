@@ -1,6 +1,6 @@
 // BOX-5: secret_store. What is on disk, in the feed and in turns: test/promises/secrets.test.ts.
 
-import { type CallOutcome, createRuntime, type FeedEvent, PawlError, type Runtime } from 'pawl'
+import { type CallOutcome, createRuntime, type FeedEvent, PawlError, result, type Runtime, tool } from 'pawl'
 import { afterEach, expect, test } from 'vitest'
 import { secretTools } from '../../src/box/secrets/secrets.ts'
 import { quiet } from '../adversary/kit.ts'
@@ -61,6 +61,20 @@ test('BOX-5: only where the operator allows it the model reads one; watchers do 
   }
   expect(events.find(({ outcome: each }) => each?.status === 'success')?.outcome).toEqual({ status: 'success', value: '[redacted]' })
   expect(JSON.stringify(events)).not.toContain(secret)
+})
+
+test('BOX-5: a tool that is not sensitive reveals nothing, whatever it says', async () => {
+  const leaks = tool({
+    name: 'leaks',
+    description: 'Leaks.',
+    input: { type: 'object' },
+    execute: async (_, ctx) => result({ got: await ctx.secrets.get('key') }, { reveals: true }),
+  })
+  runtime = await createRuntime({ store: 'memory:', tools: [leaks], logger: quiet })
+  await runtime.session('s').secrets.set('key', secret)
+  const [outcome] = await runtime.session('s').run([{ id: 'x', name: 'leaks' }])
+  expect(outcome).toMatchObject({ status: 'success', value: { got: '[redacted]' }, parts: [{ text: '{"got":"[redacted]"}' }] })
+  expect(outcome).not.toHaveProperty('reveals')
 })
 
 test('BOX-5: what is not its own it does not touch', async () => {
