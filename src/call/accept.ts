@@ -16,6 +16,7 @@ import { ask, type Asking, contained, endOf, Unanswered } from './asked.ts'
 import { askInContext } from './in-context.ts'
 import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
+import { hides } from './hidden.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
 import { settleThrown } from './settle.ts'
 import { tooLarge as stepTooLarge } from './step.ts'
@@ -103,7 +104,7 @@ function readable(asking: Asking): { input: Json } | ToSettle {
     host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
   }
   if (again.ok) return { input: decode(again.wire) }
-  const problem = tool.sensitive ? untoldBreak(again.problem) : again.problem
+  const problem = hides(tool) ? untoldBreak(again.problem) : again.problem
   return { settle: refused(`${problem}\nFix the arguments and call again.`) }
 }
 
@@ -127,8 +128,8 @@ function validated(asking: Asking, input: Json): Soon<Validated | ToSettle> {
 }
 
 /** What a schema makes of arguments and has no recorded form is not the model's to mend: that throws. */
-function judged(checked: Checked, sizes: Sizes, { sensitive }: Tool): Validated | ToSettle {
-  if (!checked.ok) return { settle: refused(describeProblems(sensitive ? checked.problems.map(untoldProblem) : checked.problems)) }
+function judged(checked: Checked, sizes: Sizes, tool: Tool): Validated | ToSettle {
+  if (!checked.ok) return { settle: refused(describeProblems(hides(tool) ? checked.problems.map(untoldProblem) : checked.problems)) }
   const wire = encode(checked.value)
   // Hooks, prepare and the schema itself may have made them larger than what was asked.
   if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }

@@ -55,7 +55,7 @@ export function describeProblems(problems: readonly Problem[]): string {
   return `The arguments are not valid:\n${lines.join('\n')}\nFix the arguments and call again.`
 }
 
-/** The same without what came: arguments of a sensitive tool are not repeated. */
+/** The same without what came: what nobody may read is not repeated. */
 export const untoldProblem = ({ path, message }: Problem): Problem => ({ path, message: message.replace(/ \(got [^]*\)$/, '') })
 /** The same for text that is not JSON. */
 export const untoldBreak = (problem: string): string => problem.replace(/, found [^]*$/, '')

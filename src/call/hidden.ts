@@ -1,11 +1,23 @@
 // Arguments as people and models may see them: what the input schema says is written and never read (`writeOnly: true`) is hidden. What runs stays as it is.
 
 import { encode, type Json } from '../kernel/value.ts'
+import type { JsonSchema } from '../tool/schema.ts'
 import type { Tool } from '../tool/tool.ts'
 
 const hiddenWord = '[hidden]'
 
-export const shownArgs = ({ input }: Pick<Tool, 'input'>, args: Json): Json => shown(input.json, args)
+const known = new WeakMap<JsonSchema, boolean>()
+
+/** Whether anything of its arguments is hidden. */
+export function hides({ input: { json } }: Pick<Tool, 'input'>): boolean {
+  const before = known.get(json)
+  if (before !== undefined) return before
+  const found = JSON.stringify(json).includes('"writeOnly":true')
+  known.set(json, found)
+  return found
+}
+
+export const shownArgs = ({ input }: Pick<Tool, 'input'>, args: Json): Json => (hides({ input }) ? shown(input.json, args) : args)
 
 /** Of their recorded form. */
 export function shownText(tool: Pick<Tool, 'input'>, { text, args }: { readonly text: string; readonly args: Json }): string {

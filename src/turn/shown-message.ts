@@ -1,6 +1,6 @@
 // A message as it is shown, to models too: without what arguments of its calls nobody may read (hidden.ts). On record it stays whole, and sealed.
 
-import { shownArgs } from '../call/hidden.ts'
+import { hides, shownArgs } from '../call/hidden.ts'
 import type { Json } from '../kernel/value.ts'
 import type { AssistantPart, Message } from '../model/message.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -13,7 +13,7 @@ export function shownMessage(message: Message, tools: Toolset): Message {
 
 function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
   const tool = part.type === 'call' ? tools.get(part.name) : undefined
-  if (part.type !== 'call' || !tool?.sensitive) return part
+  if (part.type !== 'call' || !tool || !hides(tool)) return part
   let args: Json
   try {
     args = JSON.parse(part.input) as Json
