@@ -17,7 +17,8 @@ export function hides({ input: { json } }: Pick<Tool, 'input'>): boolean {
   return found
 }
 
-export const shownArgs = ({ input }: Pick<Tool, 'input'>, args: Json): Json => (hides({ input }) ? shown(input.json, args) : args)
+export const shownArgs = ({ input }: Pick<Tool, 'input'>, args: Json): Json =>
+  hides({ input }) ? shown(input.json, input.json, args) : args
 
 /** Of their recorded form. */
 export function shownText(tool: Pick<Tool, 'input'>, { text, args }: { readonly text: string; readonly args: Json }): string {
@@ -25,21 +26,42 @@ export function shownText(tool: Pick<Tool, 'input'>, { text, args }: { readonly 
   return clean === args ? text : encode(clean)
 }
 
-function shown(schema: unknown, value: Json): Json {
-  if (!isObject(schema)) return value
+/** Looks wherever a schema may speak of the value, at each part of it once: one may refer to itself. */
+function shown(root: unknown, schema: unknown, value: Json, seen = new Set<unknown>()): Json {
+  if (!isObject(schema) || seen.has(schema)) return value
   if (schema.writeOnly === true) return hiddenWord
-  if (Array.isArray(value)) {
-    const items = value.map((item) => shown(schema.items, item))
-    return items.some((item, at) => item !== value[at]) ? items : value
-  }
-  const { properties } = schema
-  if (!isObject(value) || !isObject(properties)) return value
+  seen.add(schema)
+  let next = value
+  if (typeof schema.$ref === 'string') next = shown(root, referred(root, schema.$ref), next, seen)
+  for (const word of ['allOf', 'anyOf', 'oneOf']) for (const each of listOf(schema[word])) next = shown(root, each, next, seen)
+  if (Array.isArray(next)) return items(root, schema, next)
+  return isObject(next) ? properties(root, schema, next) : next
+}
+
+function items(root: unknown, schema: Schema, value: readonly Json[]): Json {
+  const first = listOf(schema.prefixItems)
+  const all = value.map((item, at) => shown(root, first[at] ?? schema.items, item))
+  return all.some((item, at) => item !== value[at]) ? all : (value as Json)
+}
+
+function properties(root: unknown, schema: Schema, value: { readonly [key: string]: Json }): Json {
+  const known = isObject(schema.properties) ? schema.properties : {}
   const changed = Object.entries(value).flatMap(([key, inner]) => {
-    const next = Object.hasOwn(properties, key) ? shown(properties[key], inner) : inner
+    const next = shown(root, Object.hasOwn(known, key) ? known[key] : schema.additionalProperties, inner)
     return next === inner ? [] : [[key, next] as const]
   })
   return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) }
 }
 
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Of the schema itself: others are refused when the tool is defined. */
+function referred(root: unknown, ref: string): unknown {
+  const names = ref.startsWith('#/') ? ref.slice(2).split('/') : []
+  return names.reduce<unknown>((at, name) => {
+    const key = decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')
+    return isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  }, root)
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+type Schema = { readonly [key: string]: unknown }
+const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,7 +1,7 @@
 // BOX-5: secret_store. What is on disk, in the feed and in turns: test/promises/secrets.test.ts.
 
 import { type CallOutcome, createRuntime, type FeedEvent, PawlError, result, type Runtime, tool } from 'pawl'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { secretTools } from '../../src/box/secrets/secrets.ts'
 import { quiet } from '../adversary/kit.ts'
 import { hasForm } from './tool-form.ts'
@@ -107,6 +107,25 @@ test('BOX-5: wrong arguments are told without the secret, to the model and to wa
     expect([input, JSON.stringify(outcome)]).toEqual([input, expect.not.stringContaining(secret) as string])
   }
   expect(await runtime.session('s').secrets.list()).toEqual([])
+})
+
+test('BOX-5: a person who decides sees no value, and one that they write is not told to the model', async () => {
+  runtime = await createRuntime({
+    store: 'memory:',
+    tools: secretTools(),
+    logger: quiet,
+    policy: { rules: [{ tool: 'secret_store', then: 'ask' }] },
+  })
+  const asked = ask({ operation: 'set', name: 'key', value: secret })
+  await vi.waitUntil(async () => (await runtime.inbox()).length === 1, { interval: 1 })
+  const [item] = await runtime.inbox()
+  expect(item).toMatchObject({ args: { operation: 'set', name: 'key', value: '[hidden]' }, preview: { summary: "Secrets: set 'key'" } })
+  expect(JSON.stringify(item)).not.toContain(secret)
+  const edited = { operation: 'set', name: 'key', value: 'another-one-of-theirs' }
+  expect(await runtime.decide(item?.id as string, { edit: edited, by: 'user:bea' })).toMatchObject({ answer: 'accepted' })
+  const outcome = await asked
+  expect(outcome).toMatchObject({ status: 'success', note: expect.stringContaining('"value":"[hidden]"') as string })
+  expect(JSON.stringify(outcome)).not.toContain('another-one')
 })
 
 test('BOX-5: options that do not exist are refused', async () => {
