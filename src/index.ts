@@ -68,6 +68,16 @@ export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/ret
 export type { SessionEnd } from './background/end.ts'
 export type { Notice, Notices } from './background/notices.ts'
 export type { FileContent, FilePage, FileStat, SessionFiles } from './kernel/files.ts'
+export type {
+  BodySecrets,
+  ListValues,
+  SecretStat,
+  SessionSecrets,
+  SessionValues,
+  ValueEntry,
+  ValuePage,
+  ValueStat,
+} from './kernel/values.ts'
 export type { ScheduleLimits } from './background/schedule-limits.ts'
 export type { CreateSchedule, Schedules } from './background/schedules.ts'
 export type { Overlap, Schedule, ScheduleSlot } from './background/schedule-row.ts'

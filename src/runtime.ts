@@ -38,6 +38,7 @@ import { ending, endOfTask, endSession, endTool } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
+import { keptOf } from './values/kept-of.ts'
 import { inBackground, movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules } from './background/schedules.ts'
@@ -155,6 +156,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     }
     const people = openPeople({ ...deciding, redact })
     const files = filesOf(options.files ?? {}, { store, clock, ids })
+    const kept = keptOf(options.values, { store, clock, learn: (secret) => redact.learn(secret) })
     const closed = new AbortController()
     const background: BackgroundHost = {
       store,
@@ -211,6 +213,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       ...turns.inBodies,
       files,
+      ...kept,
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
@@ -263,6 +266,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             usage: (of) => turns.usage(of),
             notices: (of) => openNotices(background, of),
             files,
+            ...kept,
             schedules: (owner) => openSchedules(scheduling, owner),
             triggers: (owner) => openTriggers(scheduling, owner),
           },

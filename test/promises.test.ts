@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { promises } from './promises.ts'
 
 /** How many promises nobody has started on. Lower it when you build one; it never goes up. */
-const notYetAtMost = 9
+const notYetAtMost = 7
 
 const root = join(import.meta.dirname, '..')
 const citation = /\b(?:TOOL|VAL|CALL|SCHED|TIME|DUR|WAIT|POL|TASK|CRON|SESS|BOX|FEED|DOOR|MCP|RST|KIT)-\d+\b/g

@@ -106,7 +106,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Hooks: before (allow, deny, replace arguments, answer at once, abort the turn), after (replace, abort), project (its failure means the default projection). Strength decides, not order of registration: abort > deny > answer > replace. Replaced arguments are validated and judged again. What hooks decided is recorded and not re-run on recovery.`,
   },
   'CALL-9': {
-    state: { missing: 'frame, task, emit, files, values, secrets, tasks, triggers, complete' },
+    state: { missing: 'app, frame' },
     says: `A body gets \`ctx\`: session, tenant, principal, app, frame, task, batch, call id, attempt, maxAttempts, idempotencyKey, key, signal, step, sleep, later, now, random, uuid, emit, progress, output, log, files, values, secrets, attachments, tasks, triggers, call and run (other tools), complete (ask the model), prepared. Nothing recorded may be used inside a step (\`step_nested\`).`,
   },
   'CALL-10': {
@@ -366,7 +366,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Usage and cost per call, turn, session, tool.`,
   },
   'BOX-1': {
-    state: { missing: 'kv_store, secret_store, ask_user' },
+    state: 'built',
     says: `18 tools: get_current_time, echo, report_progress, add, subtract, multiply, divide, get_weather, get_forecast (deterministic samples), write_todos, read_file, write_file, edit_file, list_directory, grep_files, delete_file, stat_file, web_fetch; each with title, hints, output schema, narration. By capability: spawn_background and task tools, kv_store, secret_store, ask_user, tool_search, read_output, bash (a real shell in a bounded child process, off unless enabled).`,
   },
   'BOX-2': {
@@ -382,7 +382,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `web_fetch: http(s) only; every address checked and pinned on every redirect; private, link-local, metadata, mapped and translated ranges refused; size, time and decompression capped; HTML to readable markdown; allow and deny lists.`,
   },
   'BOX-5': {
-    state: 'not yet',
+    state: 'built',
     says: `secret_store values are encrypted, usable by reference, and never come back to the model in clear unless the operator allows it.`,
   },
   'FEED-1': {

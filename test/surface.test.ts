@@ -168,6 +168,15 @@ test('the codes of errors', () => {
       "model_invalid",
       "model_unknown",
       "frame_unknown",
+      "value_key_invalid",
+      "value_changed",
+      "value_too_large",
+      "values_full",
+      "values_busy",
+      "secret_name_invalid",
+      "secret_reserved",
+      "secret_invalid",
+      "secrets_full",
     ]
   `)
 })

@@ -8,18 +8,28 @@ import { echo } from './echo/echo.ts'
 import { files } from './files/files.ts'
 import { math } from './math/math.ts'
 import { progress } from './progress/progress.ts'
+import { questionTools as questions } from './questions/questions.ts'
+import { secretTools as secrets } from './secrets/secrets.ts'
 import { time } from './time/time.ts'
 import { todos } from './todos/todos.ts'
 import { shellTools as shell } from './shell/shell.ts'
+import { valueTools as values } from './values/values.ts'
 import { weather } from './weather/weather.ts'
 import { webTools as web } from './web/web.ts'
 
 export { type ProcessEnd, type ProcessOptions, runProcess } from './process.ts'
 
+export type { SecretToolOptions } from './secrets/secrets.ts'
 export type { ShellOptions } from './shell/shell.ts'
 export type { WebOptions } from './web/web.ts'
 
 const parts = { time, echo, progress, math, weather, todos, files, web }
 
-/** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.web()` and so on; a shell is there only for who asks for it. */
-export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part): readonly Tool[] => part()), { ...parts, shell })
+/** For who asks for them: what a session remembers, and who may be asked; a shell. */
+const byCapability = { values, secrets, questions, shell }
+
+/** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.web()` and so on; those by capability only there. */
+export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part): readonly Tool[] => part()), {
+  ...parts,
+  ...byCapability,
+})

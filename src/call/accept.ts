@@ -11,11 +11,12 @@ import { onCrashOf } from '../tool/hints.ts'
 import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
 import { type Accepted, FromRecord, none } from './accepted.ts'
-import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge } from './arguments.ts'
+import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge, untoldBreak, untoldProblem } from './arguments.ts'
 import { ask, type Asking, contained, endOf, Unanswered } from './asked.ts'
 import { askInContext } from './in-context.ts'
 import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
+import { hides } from './hidden.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
 import { settleThrown } from './settle.ts'
 import { tooLarge as stepTooLarge } from './step.ts'
@@ -102,7 +103,9 @@ function readable(asking: Asking): { input: Json } | ToSettle {
   } catch (error) {
     host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
   }
-  return again.ok ? { input: decode(again.wire) } : { settle: refused(`${again.problem}\nFix the arguments and call again.`) }
+  if (again.ok) return { input: decode(again.wire) }
+  const problem = hides(tool) ? untoldBreak(again.problem) : again.problem
+  return { settle: refused(`${problem}\nFix the arguments and call again.`) }
 }
 
 /** The schema's output, in its recorded form: as a value and as text. */
@@ -117,16 +120,16 @@ function validated(asking: Asking, input: Json): Soon<Validated | ToSettle> {
   try {
     const checked = ask('An input schema', asking, () => tool.input.check(input))
     return checked instanceof Promise
-      ? checked.then((found) => judged(found, sizes)).catch((error: unknown) => ended(error, asking))
-      : judged(checked, sizes)
+      ? checked.then((found) => judged(found, sizes, tool)).catch((error: unknown) => ended(error, asking))
+      : judged(checked, sizes, tool)
   } catch (error) {
     return ended(error, asking)
   }
 }
 
 /** What a schema makes of arguments and has no recorded form is not the model's to mend: that throws. */
-function judged(checked: Checked, sizes: Sizes): Validated | ToSettle {
-  if (!checked.ok) return { settle: refused(describeProblems(checked.problems)) }
+function judged(checked: Checked, sizes: Sizes, tool: Tool): Validated | ToSettle {
+  if (!checked.ok) return { settle: refused(describeProblems(hides(tool) ? checked.problems.map(untoldProblem) : checked.problems)) }
   const wire = encode(checked.value)
   // Hooks, prepare and the schema itself may have made them larger than what was asked.
   if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }

@@ -17,6 +17,7 @@ import type { Asking } from './asked.ts'
 import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
 import { itemOf } from './item.ts'
+import { shownText } from './hidden.ts'
 
 /** It may run, with these arguments; or it ends here; or it waits for people. `note`: what they did, for the model. */
 export type Permit = { readonly go: Accepted; readonly note?: string } | ToSettle | { readonly park: Wait }
@@ -76,7 +77,7 @@ export async function heard(asking: Asking, accepted: Accepted): Promise<Heard |
         if ('settle' in again) return again
         current = again
       }
-      note = editNote(decided, current)
+      note = editNote(decided, shownText(asking.tool, current))
     }
     approvals.push({
       fingerprint: decided.decision === 'edit' ? decided.fingerprint : (asked.asks.fingerprint ?? ''),
@@ -97,13 +98,13 @@ export function approvalOver({ asks }: Invocation): ToSettle | null {
 }
 
 /** What the model is told of a call that ran with arguments a person changed, and waited for the outside since. */
-export function noteOfEdit({ asks }: Invocation, accepted: Accepted): string | undefined {
+export function noteOfEdit({ invocation: { asks }, tool }: Pick<Asking, 'invocation' | 'tool'>, accepted: Accepted): string | undefined {
   let note: string | undefined
   for (let number = 1; asks.any; number++) {
     const asked = asks.found(nameOf(number))
     if (!asked) break
     const decided = decidedOf(asked.resolution)
-    if (decided?.decision === 'edit') note = editNote(decided, accepted)
+    if (decided?.decision === 'edit') note = editNote(decided, shownText(tool, accepted))
   }
   return note
 }
@@ -181,7 +182,7 @@ async function answered(asking: Asking, accepted: Accepted, decided: Extract<Dec
 
 const mostShown = 1_000
 
-function editNote({ votes }: Decided, { text }: Accepted): string {
+function editNote({ votes }: Decided, text: string): string {
   const { reason } = votes.at(-1) ?? {}
   const args = text.length <= mostShown ? text : `${text.slice(0, mostShown).toWellFormed()}…`
   return `A person changed the arguments of this call before it ran${reason === undefined ? '' : ` (${reason})`}. It ran with: ${args}`

@@ -205,7 +205,7 @@ class Attempt implements Pace {
     const connections = this.#context?.told ?? null
     if ('returned' in ended && ended.returned instanceof RequiredConnection)
       return { lacks: ended.returned, seen: connections?.seen.get(ended.returned.provider) ?? '' }
-    return 'settle' in driven ? withoutTokens(driven, connections) : driven
+    return 'settle' in driven ? withoutTokens(driven, connections, this.#tool) : driven
   }
 
   async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
@@ -278,7 +278,7 @@ async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }:
   // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
   if (last && 'returned' in last && !isAbort(why) && !isTold(why)) {
     const end = settled(last, invocation, host)
-    return 'settle' in end ? withoutTokens(end, context.told) : end
+    return 'settle' in end ? withoutTokens(end, context.told, context.tool) : end
   }
   const mayStillRun = last === null
   if (mayStillRun) keepLate(body, context, invocation, host)

@@ -86,7 +86,7 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     // Nobody answered a question before the call itself was too late.
     if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host)) return (end = notStarted('total'))
     if (invocation.landed)
-      return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(invocation, accepted)))
+      return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(asking, accepted)))
     const following = followed(asking) // a run that waits for the ones before it
     const tooLate = following instanceof Promise ? await following : following
     if (tooLate) return (end = tooLate)

@@ -5,12 +5,13 @@
 import type { Driven, ToSettle, Wait } from '../engine/engine.ts'
 import { decidedOf } from '../journal/asks.ts'
 import { isLoss } from '../kernel/errors.ts'
-import { failure } from '../kernel/outcome.ts'
+import { failure, isRevealing, notRevealing } from '../kernel/outcome.ts'
 import { encode } from '../kernel/value.ts'
 import { together } from '../policy/decide.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { Connection } from '../tool/context.ts'
+import type { Tool } from '../tool/tool.ts'
 import type { RequiredConnection } from '../tool/result.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
@@ -43,8 +44,10 @@ export async function connectionOf({ invocation, host, connections }: Around, pr
 }
 
 /** The same outcome without tokens that its body was given. */
-export function withoutTokens(given: ToSettle, told: Connections | null): ToSettle {
-  const settle = untold(given.settle, told)
+export function withoutTokens(given: ToSettle, told: Connections | null, { sensitive }: Pick<Tool, 'sensitive'>): ToSettle {
+  // What it shows on purpose goes on record: only where that is sealed.
+  if (isRevealing(given.settle) && sensitive) return given
+  const settle = untold(notRevealing(given.settle), told)
   return settle === given.settle ? given : { ...given, settle, text: encode(settle) }
 }
 

@@ -184,6 +184,12 @@ class BodyContext implements SearchContext {
   get files(): ToolContext['files'] {
     return this.#context.files
   }
+  get values(): ToolContext['values'] {
+    return this.#verbs.values
+  }
+  get secrets(): ToolContext['secrets'] {
+    return this.#verbs.secrets
+  }
   get task(): ToolContext['task'] {
     return this.#verbs.task
   }

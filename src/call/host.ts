@@ -3,6 +3,7 @@
 import type { Asked, Invocation, StepBeside } from '../engine/engine.ts'
 import type { CallRequest } from '../journal/call-state.ts'
 import type { SessionFiles } from '../kernel/files.ts'
+import type { SessionValues } from '../kernel/values.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Json } from '../kernel/value.ts'
@@ -13,6 +14,8 @@ import type { Policy } from '../policy/rules.ts'
 import type { AgentOutcome, AgentTurn, Completion, CompletionRequest, Logger, NestedOutcome, Outputs } from '../tool/context.ts'
 import type { TasksOfSession } from '../tool/task.ts'
 import type { Toolset } from '../tool/toolset.ts'
+import type { OpenedSecrets } from '../values/secrets.ts'
+import type { Writer } from '../values/write.ts'
 import type { Alarms } from './alarms.ts'
 import type { KnownConnection } from './connections.ts'
 import type { Hook } from './hook.ts'
@@ -67,6 +70,9 @@ export interface CallHost {
   turn(of: Invocation, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
   /** Files of a session; every write of them is checked by `fence`. */
   files(of: { tenant: string; session: string }, fence: Invocation['beside']['fence']): SessionFiles
+  /** Values and secrets of a session, for a body. */
+  values(of: { tenant: string; session: string }, writer: Writer): SessionValues
+  secrets(of: { tenant: string; session: string }, writer: Writer): OpenedSecrets
   /** What the calls of a session gave, whole. */
   outputs(of: { tenant: string; session: string }): Outputs
   /** Tells watchers something that is not kept. */

@@ -8,6 +8,7 @@ import type { AskedTogether } from '../policy/decide.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
+import { shownText } from './hidden.ts'
 import { previewOf } from './preview.ts'
 
 interface About {
@@ -38,7 +39,8 @@ export async function itemOf(
     tool: tool.name,
     title: tool.title ?? tool.name,
     principal: request.principal,
-    args: accepted.text,
+    // Who runs it gets what it is; who only looks does not see what nobody may read.
+    args: kind === 'client' ? accepted.text : shownText(tool, accepted),
     reason,
     effect: effectOf(tool),
     fingerprint,

@@ -24,7 +24,7 @@ async function heardFirst(asking: Asking, accepted: Accepted, decided: ToSettle 
   const connection = await connectionHeard(asking)
   const ended = connection ?? (decided ? await orAsked(asking, accepted, decided) : await foundOut(asking, accepted))
   if (!ended) return byPolicy(asking, accepted)
-  return 'park' in ended ? ended : noted(ended, noteOfEdit(asking.invocation, accepted))
+  return 'park' in ended ? ended : noted(ended, noteOfEdit(asking, accepted))
 }
 
 /** With what people did to the call, for the model. */

@@ -5,6 +5,7 @@ import type { Preview } from '../journal/asks.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ApprovalFacts, PreviewGiven, Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
+import { shownArgs } from './hidden.ts'
 import { ask, type Asking, Unanswered } from './asked.ts'
 
 const mostSummary = 500
@@ -20,7 +21,7 @@ export const factsFor = ({ invocation }: Asking): ApprovalFacts => {
 export async function previewOf(asking: Asking, accepted: Accepted): Promise<Preview> {
   const { tool, invocation, host } = asking
   const { preview } = tool
-  const byDefault = { summary: sentence(tool, accepted.args) }
+  const byDefault = { summary: sentence(tool, shownArgs(tool, accepted.args)) }
   if (!preview) return byDefault
   try {
     const run = preview as (input: Json, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>

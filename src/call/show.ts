@@ -4,7 +4,7 @@
 // Hooks see the whole text, not the shortened one: what they look for must not be cut in half. A view that a hook changed says nothing of
 // read_output, which would lead around the hook to what it took out.
 
-import type { Outcome } from '../kernel/outcome.ts'
+import { isRevealing, type Outcome } from '../kernel/outcome.ts'
 import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
 import type { Redactor } from '../secret/redact.ts'
 import { isThenable, type Soon } from '../kernel/soon.ts'
@@ -85,6 +85,7 @@ const without = ({ bytes, tokens, ...rest }: OutputBudget, taken: number): Outpu
 })
 
 function shownOf(given: ToShow, redact: Redactor): ToShow {
+  if (isRevealing(given.outcome)) return given
   const outcome = withoutSecrets(given.outcome, given.text, redact)
   return outcome === given.outcome ? given : { outcome }
 }

@@ -28,6 +28,7 @@ import { askQuestion } from './question.ts'
 import { connectionOf } from './connection.ts'
 import { untold } from './connections.ts'
 import { scope } from './scope.ts'
+import { secretsInBody, valuesInBody } from './values-in-body.ts'
 import { runStep, stepError, tooLarge } from './step.ts'
 
 const defaultDeadline = '7d'
@@ -55,6 +56,8 @@ type Verb =
   | 'triggers'
   | 'complete'
   | 'turn'
+  | 'values'
+  | 'secrets'
 export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
 
 /** Tools that were warned about, by whose logger was told: once is enough. */
@@ -162,6 +165,8 @@ export function verbsOf(context: Around): Verbs {
   const taskRun = runOf(invocation)
   const task = taskRun && taskContext(context, taskRun, inside)
   let tasks: Tasks | undefined
+  let values: ToolContext['values'] | undefined
+  let secrets: ToolContext['secrets'] | undefined
   let log: Logger | undefined
   let attachments: Attachments | undefined
   return {
@@ -235,6 +240,12 @@ export function verbsOf(context: Around): Verbs {
     get tasks() {
       tasks ??= tasksInBody(context, inside)
       return tasks
+    },
+    get values() {
+      return (values ??= valuesInBody(context, inside))
+    },
+    get secrets() {
+      return (secrets ??= secretsInBody(context, inside))
     },
     emit: emitting(context, taskRun, inside),
     ...modelsInBody(context, inside),

@@ -129,8 +129,10 @@ export interface Tally {
   readonly key: string
   /** The widest first: who waits for the same one is written together. */
   readonly names: readonly KeptName[]
-  /** What is kept under each name now (null: nothing), what is to be kept instead, and the mark. Asked again whenever somebody else was first. */
-  count(kept: readonly (string | null)[]): { readonly keep: readonly string[]; readonly mark: string }
+  /** What is kept under each name now (null: nothing), what is to be kept instead (likewise), and the mark. Asked again whenever somebody else was first. */
+  count(kept: readonly (string | null)[]): { readonly keep: readonly (string | null)[]; readonly mark: string }
+  /** What is kept is sealed at rest, whatever else is. */
+  readonly secret?: true
 }
 
 /** What is kept by name and belongs to an invocation: written by its holder alone, together with what happens to the call (TASK-3). */

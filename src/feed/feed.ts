@@ -176,6 +176,8 @@ export class Feed {
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
     const outcome = decode(text) as unknown as Outcome
+    // What a tool shows the model on purpose is for the model.
+    if (outcome.status === 'success' && outcome.reveals) return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
     return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }
   }
 

@@ -7,6 +7,7 @@ import { backgroundErrors } from './background-errors.ts'
 import { fileErrors } from './file-errors.ts'
 import type { ErrorRow } from './error-row.ts'
 import { turnErrors } from './turn-errors.ts'
+import { valueErrors } from './value-errors.ts'
 
 export const errorTable = {
   config_invalid: {
@@ -270,6 +271,7 @@ export const errorTable = {
   ...fileErrors,
   ...backgroundErrors,
   ...turnErrors,
+  ...valueErrors,
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof errorTable

@@ -63,13 +63,29 @@ export type Outcome<T = Json> = {
   /** What its attempts cost by what the tool said, in the tool's unit. */
   readonly cost?: number
 } & (
-  | { readonly status: 'success'; readonly value: T; readonly raw?: Json; readonly summary?: string; readonly control?: Control }
+  | {
+      readonly status: 'success'
+      readonly value: T
+      readonly raw?: Json
+      readonly summary?: string
+      readonly control?: Control
+      /** The tool shows secrets on purpose, to the model and to nobody else (BOX-5). */
+      readonly reveals?: true
+    }
   | { readonly status: 'failure'; readonly failure: Failure }
   | { readonly status: 'cancelled'; readonly cancellation: Cancellation }
   | { readonly status: 'unknown'; readonly unknown: Unknown }
 )
 
 export type OutcomeStatus = Outcome['status']
+
+export function notRevealing(outcome: Outcome): Outcome {
+  if (outcome.status !== 'success' || outcome.reveals === undefined) return outcome
+  const { reveals: _, ...rest } = outcome
+  return rest
+}
+
+export const isRevealing = (outcome: Outcome<unknown>): boolean => outcome.status === 'success' && outcome.reveals === true
 
 /** The only sentence anyone but the operator reads about an error that the tool did not declare (VAL-4). */
 export const internalErrorMessage = 'An internal error occurred while executing the tool'

@@ -1,6 +1,7 @@
 // What a runtime is made of, and what it can do: the interfaces of createRuntime().
 
 import type { FilesSettings } from '../files/files.ts'
+import type { ValueQuotas } from '../values/values.ts'
 import type { Announce } from '../call/announce.ts'
 import { closeNames } from '../call/close-names.ts'
 import type { OutputBudget } from '../call/fit.ts'
@@ -90,6 +91,8 @@ export interface RuntimeOptions {
   readonly hooks?: readonly Hook[]
   /** Files of sessions: how much of them, and where. */
   readonly files?: FilesSettings
+  /** Values of sessions: how much of them. */
+  readonly values?: Partial<ValueQuotas>
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
   /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
@@ -155,6 +158,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'toolSearch',
   'hooks',
   'files',
+  'values',
   'output',
   'announce',
   'logger',

@@ -25,6 +25,7 @@ import { complete } from '../turn/complete.ts'
 import type { Scope, TurnHost } from '../turn/host.ts'
 import { countUsage, usageOf } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
+import { shownMessage } from '../turn/shown-message.ts'
 import { startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
 
@@ -104,7 +105,8 @@ export function openTurns(host: TurnsHost): Turns {
       return [...models.keys()].map(turnTool)
     },
     start,
-    messages: (of) => openMessages({ store, clock, ids, mostBytes: sizes.arguments }, of),
+    messages: (of) =>
+      openMessages({ store, clock, ids, mostBytes: sizes.arguments, shown: (message) => shownMessage(message, host.tools(of)) }, of),
   }
 }
 

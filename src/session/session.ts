@@ -13,6 +13,7 @@ import type { Answer } from '../wait/resolution.ts'
 import type { SessionEnd } from '../background/end.ts'
 import type { Notices } from '../background/notices.ts'
 import type { SessionFiles } from '../kernel/files.ts'
+import type { SessionSecrets, SessionValues } from '../kernel/values.ts'
 import type { Schedules } from '../background/schedules.ts'
 import type { Triggers } from '../background/triggers.ts'
 import type { Messages, SessionUsage, StartTurn, Turn } from '../model/turn.ts'
@@ -110,6 +111,10 @@ export interface Session {
   readonly triggers: Triggers
   /** Files of this session. What tasks said and gave is below /.background, where only the runtime writes. */
   readonly files: SessionFiles
+  /** JSON values of this session, by key. */
+  readonly values: SessionValues
+  /** Secrets of this session: set here, and handed to bodies alone. */
+  readonly secrets: SessionSecrets
   /** What the session, and its model, is to be told: tasks that have ended, asked or told something, and what came due. */
   readonly notices: Notices
   /** Whole results, where the model was shown a part. */
@@ -156,6 +161,8 @@ export interface SessionHost {
   triggers(owner: Place): Triggers
   notices(of: { tenant: string; session: string }): Notices
   files(of: { tenant: string; session: string }): SessionFiles
+  values(of: { tenant: string; session: string }): SessionValues
+  secrets(of: { tenant: string; session: string }): SessionSecrets
 }
 
 const sessionTasks = (tasks: TasksOfSession): Tasks => ({ ...tasks, wait: (id, how = {}) => tasks.wait(id, how) })
@@ -263,6 +270,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     get files() {
       return (files ??= host.files({ tenant, session: id }))
     },
+    values: host.values({ tenant, session: id }),
+    secrets: host.secrets({ tenant, session: id }),
     schedules: host.schedules(place),
     triggers: host.triggers(place),
     notices: host.notices({ tenant, session: id }),

@@ -4,6 +4,7 @@ import type { Duration } from '../kernel/duration.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { SessionFiles } from '../kernel/files.ts'
 import type { TaskProgress } from '../kernel/task.ts'
+import type { BodySecrets, SessionValues } from '../kernel/values.ts'
 import type { Attachment, Json, Recorded } from '../kernel/value.ts'
 import type { TaskContext, Tasks } from './task.ts'
 
@@ -176,6 +177,10 @@ export interface ToolContext {
   readonly outputs: Outputs
   /** Files of the session. A body that lost its call to another worker writes nothing. */
   readonly files: SessionFiles
+  /** JSON values of the session. What a body writes is written once, however often it runs after a crash; what it reads is what is there now. */
+  readonly values: SessionValues
+  /** Secrets of the session: never recorded, and never shown. */
+  readonly secrets: BodySecrets
   /** What a body that is a task has besides; null for a call that somebody waits for. */
   readonly task: TaskContext | null
   /** Tasks of this session. What a body starts here is the same task however often the body runs. */

@@ -1,4 +1,4 @@
-// What a body may return besides a plain value: result(value, { raw, control, summary, cost }) keeps things beside it that the model does
+// What a body may return besides a plain value: result(value, { raw, control, summary, cost, reveals }) keeps things beside it that the model does
 // not read (VAL-5, VAL-6, POL-8).
 
 import { PawlError } from '../kernel/errors.ts'
@@ -14,6 +14,8 @@ export interface ResultOptions {
   readonly summary?: string
   /** What it cost, in the unit of the budgets: a number from 0 on. */
   readonly cost?: number
+  /** The model reads the secrets in it, and nobody else does: for `sensitive` tools whose operator allows that. Without it they are taken out. */
+  readonly reveals?: boolean
 }
 
 declare const carries: unique symbol
@@ -52,7 +54,7 @@ export function connectionRequired(provider: string, options: { readonly message
 /** The success a returned thing stands for. Throws what is none: an error that was returned was meant to be thrown. */
 export function successOf(returned: unknown): Success {
   if (!(returned instanceof ToolResult)) return { status: 'success', value: valueOf(returned) }
-  const { raw, control, summary, cost } = returned.options
+  const { raw, control, summary, cost, reveals } = returned.options
   if (control !== undefined && !isControl(control)) {
     throw new PawlError('value_invalid', 'The control of a result must be one of { finish }, { fail } and { switchFrame: { frame } }.')
   }
@@ -65,6 +67,7 @@ export function successOf(returned: unknown): Success {
     ...(control === undefined ? {} : { control }),
     ...(summary === undefined ? {} : { summary }),
     ...(cost === undefined ? {} : { cost }),
+    ...(reveals === true ? { reveals } : {}),
   }
 }
 

@@ -36,6 +36,8 @@ interface Entry {
 
 export class History {
   readonly born: string
+  /** A message as models may see it. */
+  shown: (message: Message) => Message = (message) => message
   #entries: Entry[] = []
   #summary: Entry | null = null
   #last = 0
@@ -94,7 +96,7 @@ export class History {
     if (!this.#conversation) {
       this.#conversation = new Conversation()
       if (this.#summary) this.#conversation.push(this.#summary.kept.message)
-      for (const { kept } of this.#entries) this.#conversation.push(kept.message)
+      for (const { kept } of this.#entries) this.#conversation.push(this.shown(kept.message))
     }
     return this.#conversation.messages
   }
@@ -118,7 +120,7 @@ export class History {
     } else {
       this.#entries.push(entry)
       this.#characters += characters
-      this.#conversation?.push(kept.message)
+      this.#conversation?.push(this.shown(kept.message))
     }
   }
 

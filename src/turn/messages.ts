@@ -6,6 +6,7 @@ import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName } from '../kernel/id.ts'
 import { bytesIn } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Message } from '../model/message.ts'
 import type { Messages } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
@@ -17,11 +18,13 @@ export interface MessagesHost {
   readonly clock: Clock
   readonly ids: Ids
   readonly mostBytes: number
+  /** As everybody may see it. */
+  shown(message: Message): Message
 }
 
 const mostListed = 1_000
 
-export function openMessages({ store, clock, ids, mostBytes }: MessagesHost, { tenant, session }: Scope): Messages {
+export function openMessages({ store, clock, ids, mostBytes, shown }: MessagesHost, { tenant, session }: Scope): Messages {
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {
@@ -31,7 +34,14 @@ export function openMessages({ store, clock, ids, mostBytes }: MessagesHost, { t
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
         const { number, at, turn, message, model, usage } = readMessage(row)
-        return { number, at, turn, message, ...(model === undefined ? {} : { model }), ...(usage === undefined ? {} : { usage }) }
+        return {
+          number,
+          at,
+          turn,
+          message: shown(message),
+          ...(model === undefined ? {} : { model }),
+          ...(usage === undefined ? {} : { usage }),
+        }
       })
     },
     async send(text, { when = 'next', id } = {}) {

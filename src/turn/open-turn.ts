@@ -18,6 +18,7 @@ import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
+import { shownMessage } from './shown-message.ts'
 import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
 import { countUsage } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
@@ -49,6 +50,7 @@ export class OpenTurn {
     this.#request = decode(invocation.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
     this.#set = host.tools(invocation.request.position)
+    history.shown = (message) => shownMessage(message, this.#set)
     stop.within(this.#request.timeMs, invocation.request.createdAt)
   }
 

@@ -38,6 +38,7 @@ interface Row {
   readonly name: KeptName
   readonly revision: number
   readonly value: string | null
+  readonly secret?: true
 }
 
 /** Those that change the same counts. */
@@ -133,7 +134,9 @@ export class Tallies {
     const steps = group.map(({ held, tally }) => {
       const before = tally.names.map((name) => rows.get(placeOf(name)) ?? (lane.rows.get(placeOf(name)) as Row))
       const { keep, mark } = tally.count(before.map(({ value }) => value))
-      for (const [order, { name, revision }] of before.entries()) rows.set(placeOf(name), { name, revision, value: keep[order] as string })
+      const sealed = tally.secret ? { secret: true as const } : {}
+      for (const [order, { name, revision }] of before.entries())
+        rows.set(placeOf(name), { name, revision, value: keep[order] as string | null, ...sealed })
       return { call: held.request.uid, key: tally.key, state: 'done' as const, input: null, value: mark, round: 1, at }
     })
     const all = [...rows.values()]
@@ -141,8 +144,9 @@ export class Tallies {
       ...group.map(({ held: { request } }) => ({ kind: 'holds' as const, call: request.uid, fence: request.fence })),
       ...all.map(({ name, revision }) => ({ kind: 'kept' as const, revision, ...name })),
     ]
-    const keep = all.map(({ name, value }) => ({ ...name, value }))
-    return { change: { guards, steps, keep, events: [] }, steps, rows: all.map((row) => ({ ...row, revision: row.revision + 1 })) }
+    const keep = all.map(({ name, value, secret }) => ({ ...name, value, ...(secret ? { secret } : {}) }))
+    const next = all.map((row) => ({ ...row, revision: row.value === null ? 0 : row.revision + 1 }))
+    return { change: { guards, steps, keep, events: [] }, steps, rows: next }
   }
 }
 

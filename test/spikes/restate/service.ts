@@ -154,6 +154,12 @@ const host = {
     throw new Error('The spike has no tasks')
   },
   trigger: () => Promise.reject(new Error('The spike has no triggers')),
+  values: () => {
+    throw new Error('The spike has no values')
+  },
+  secrets: () => {
+    throw new Error('The spike has no secrets')
+  },
   files: () => {
     throw new Error('The spike has no files')
   },

@@ -1,0 +1,26 @@
+// A message as it is shown, to models too: without what arguments of its calls nobody may read (hidden.ts). On record it stays whole, and sealed.
+
+import { hides, shownArgs } from '../call/hidden.ts'
+import type { Json } from '../kernel/value.ts'
+import type { AssistantPart, Message } from '../model/message.ts'
+import type { Toolset } from '../tool/toolset.ts'
+
+export function shownMessage(message: Message, tools: Toolset): Message {
+  if (message.role !== 'assistant') return message
+  const parts = message.parts.map((part) => shownPart(part, tools))
+  return parts.some((part, at) => part !== message.parts[at]) ? { ...message, parts } : message
+}
+
+function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
+  const tool = part.type === 'call' ? tools.get(part.name) : undefined
+  if (part.type !== 'call' || !tool || !hides(tool)) return part
+  let args: Json
+  try {
+    args = JSON.parse(part.input) as Json
+  } catch {
+    // What it was meant to be cannot be told.
+    return { ...part, input: '{}' }
+  }
+  const shown = shownArgs(tool, args)
+  return shown === args ? part : { ...part, input: JSON.stringify(shown) }
+}

@@ -1,0 +1,54 @@
+// VALUES: how a change gets on record. In a body it is counted with a mark on its call (Invocation.tally); everywhere else it is compared and set here.
+
+import { PawlError } from '../kernel/errors.ts'
+import { inLine } from '../files/line.ts'
+import type { Change, Guard, KeptName, Store } from '../store/store.ts'
+import { type Collection, type Count, lineOf, type Scope } from './rows.ts'
+
+/** What is to be changed, and for whom. */
+export interface Writing {
+  readonly of: Collection
+  readonly key: string
+  readonly names: readonly [KeptName, KeptName]
+  readonly count: Count
+}
+
+/** Durable when it resolves; gives the mark. */
+export type Write = (writing: Writing) => Promise<string>
+
+/** How a body writes: by itself, or here, fenced. */
+export type Writer = { readonly write: Write } | { readonly fence: () => readonly Guard[] }
+
+/** Without a writer the program writes. */
+export const writeBy = (store: Store, scope: Scope, writer: Writer | undefined): Write =>
+  writer === undefined ? writingTo(store, scope) : 'write' in writer ? writer.write : writingTo(store, scope, writer.fence)
+
+/** More others than this do not come first one after the other. */
+const mostLooks = 64
+
+/** Compares and sets. `fence`: guards of whoever writes; refused by one of those, it throws lease_lost. */
+const writingTo =
+  (store: Store, scope: Scope, fence: () => readonly Guard[] = () => []): Write =>
+  ({ of, names, count }) =>
+    inLine(store, lineOf(of, scope), async () => {
+      for (let look = 0; look < mostLooks; look++) {
+        const guards = fence()
+        const was = await Promise.all(names.map(async (name) => store.kept(name)))
+        const { keep, mark } = count(was.map((kept) => kept?.value ?? null))
+        if (keep.every((value, order) => value === (was[order]?.value ?? null)) && isRefusal(mark)) return mark
+        const rows: NonNullable<Change['keep']> = names.map((name, order) => ({
+          ...name,
+          value: keep[order] ?? null,
+          ...(of === 'secret' ? { secret: true as const } : {}),
+        }))
+        const expected = names.map((name, order): Guard => ({ kind: 'kept', ...name, revision: was[order]?.revision ?? 0 }))
+        const committed = await store.commit({ guards: [...guards, ...expected], keep: rows, events: [] })
+        if (committed.ok) return mark
+        const { refused } = committed
+        const isOther = refused.kind === 'kept' && names.some((name) => name.of === refused.of)
+        if (!isOther) throw new PawlError('lease_lost', 'A value was not written.')
+      }
+      throw new PawlError('values_busy')
+    })
+
+const isRefusal = (mark: string): boolean => 'refused' in (JSON.parse(mark) as object)
