@@ -187,6 +187,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       models: options.models ?? [],
       frames: options.frames ?? [],
       switches,
+      redact,
       searchFrom: searchFrom(options.toolSearch),
       tools: ({ tenant: of, session: id }) => registry.live(of, id),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),

@@ -14,6 +14,7 @@ import type { Sizes } from '../kernel/sizes.ts'
 import { decode } from '../kernel/value.ts'
 import { checkModel, type Model } from '../model/model.ts'
 import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../model/turn.ts'
+import type { Redactor } from '../secret/redact.ts'
 import type { Place } from '../session/asked.ts'
 import type { Batches } from '../session/batch.ts'
 import type { Records } from '../session/records.ts'
@@ -41,6 +42,7 @@ interface TurnsHost {
   readonly frames: readonly Frame[]
   readonly switches: Switches
   readonly searchFrom: number | null
+  readonly redact: Redactor
   tools(of: Scope): Toolset
   live(about: Invocation, type: LiveEvent['type'], body: object): void
 }
@@ -78,6 +80,8 @@ export function openTurns(host: TurnsHost): Turns {
     ...parts,
     poisonAfter: host.poisonAfter,
     searchFrom: host.searchFrom,
+    clean: (text) => host.redact.text(text),
+    pieces: () => host.redact.stream(),
     tools: (of) => host.tools(of),
     switches: host.switches,
     start: (place, calls, how) => batches.start(place, calls, how),

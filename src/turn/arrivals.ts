@@ -31,12 +31,15 @@ export async function isSaid(host: TurnHost, of: Scope): Promise<boolean> {
   return (await sent(host, { tenant: of.tenant, session: of.session }, false)).length > 0
 }
 
-async function sent({ store }: TurnHost, of: Scope, begins: boolean): Promise<Arrival[]> {
+async function sent({ store, clean }: TurnHost, of: Scope, begins: boolean): Promise<Arrival[]> {
   const found: Arrival[] = []
   for await (const { key, value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
     const row = JSON.parse(value) as SentRow
     if (row.when === 'after' && !begins) continue
-    found.push({ message: { role: 'user', parts: [{ type: 'text', text: row.text }] }, rows: [{ ...sentName(of, key), value: null }] })
+    found.push({
+      message: { role: 'user', parts: [{ type: 'text', text: clean(row.text) }] },
+      rows: [{ ...sentName(of, key), value: null }],
+    })
   }
   return found
 }

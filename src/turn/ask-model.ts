@@ -5,7 +5,7 @@ import { longestName } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import { encode } from '../kernel/value.ts'
 import type { AssistantPart } from '../model/message.ts'
-import { type Model, type ModelAnswer, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
+import { type Model, type ModelAnswer, type ModelDelta, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
 import type { TurnHost } from './host.ts'
 
 const mostTries = 4
@@ -25,6 +25,7 @@ export async function askModel(
   for (let tries = 1; ; tries++) {
     if (told) host.live(invocation, 'turn.retracted', about)
     told = false
+    const watched = watching(host, (delta) => host.live(invocation, 'turn.delta', { ...about, ...delta }))
     try {
       const answer = await model.generate({
         request,
@@ -33,9 +34,10 @@ export async function askModel(
         told: (delta) => {
           if (signal.aborted || quiet) return
           told = true
-          host.live(invocation, 'turn.delta', { ...about, ...delta })
+          watched.told(delta)
         },
       })
+      watched.end()
       return checked(answer, step)
     } catch (error) {
       if (told) host.live(invocation, 'turn.retracted', about)
@@ -47,6 +49,32 @@ export async function askModel(
       host.logger.warn('A model could not answer; it is asked again', { model: model.name, tries, delayMs, error: failed })
       await later(host.clock, delayMs, signal)
     }
+  }
+}
+
+/** What people read while it comes: without secrets, of which one may come in two pieces. */
+function watching(host: TurnHost, tell: (delta: ModelDelta) => void): { told(delta: ModelDelta): void; end(): void } {
+  let open: { readonly type: 'text' | 'reasoning'; readonly pieces: ReturnType<TurnHost['pieces']> } | null = null
+  const say = (delta: string): void => {
+    if (open && delta !== '') tell({ type: open.type, delta })
+  }
+  const end = (): void => {
+    if (open) say(open.pieces.end())
+    open = null
+  }
+  return {
+    told(delta) {
+      if (delta.type === 'call') {
+        end()
+        return tell({ ...delta, name: host.clean(delta.name) })
+      }
+      if (open?.type !== delta.type) {
+        end()
+        open = { type: delta.type, pieces: host.pieces() }
+      }
+      say(open.pieces.push(delta.delta))
+    },
+    end,
   }
 }
 

@@ -44,5 +44,8 @@ export interface TurnHost {
   /** What the session is to be told, and the rows that go when it has been. */
   notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']> }[]>
   read(of: Scope, attachment: Attachment): Promise<Uint8Array>
+  /** Text without secrets; and pieces of one, as they come. */
+  clean(text: string): string
+  pieces(): { push(piece: string): string; end(): string }
   live(about: Invocation, type: 'turn.delta' | 'turn.retracted', body: object): void
 }

@@ -72,7 +72,7 @@ export class OpenTurn {
     await this.#mend()
     const { message } = this.#request
     for (const arrived of await this.#arrived(true)) this.#say(arrived.message, arrived.rows)
-    if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: message }] })
+    if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: this.#host.clean(message) }] })
   }
 
   /** Calls of a turn that ended without hearing of them (SESS-3): what is on record of them is their result. */

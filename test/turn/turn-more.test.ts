@@ -50,6 +50,37 @@ for (const [kind, fresh] of [
       expect(told).toEqual(['Hello', 'turn.retracted', 'Hello', 'turn.retracted', 'Hello ', 'there'])
     })
 
+    test('DUR-12: what a model says is told without secrets, also when one comes in two pieces; a model is not told what a user lets slip', async () => {
+      const secret = 'hunter2-hunter2'
+      const model = {
+        name: 'leaks',
+        async generate({ request, told }: Parameters<ReturnType<typeof scriptedModel>['generate']>[0]) {
+          seen.push(JSON.stringify(request))
+          for (const delta of ['It is hunter2', '-hunter2, ', 'you know']) told({ type: 'text' as const, delta })
+          const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 }
+          return { parts: [{ type: 'text' as const, text: 'ok' }], finish: 'stop' as const, usage }
+        },
+      }
+      const seen: string[] = []
+      const { runtime, clock } = await open({ secrets: [secret] })
+      const session = runtime.session('s')
+      const told: string[] = []
+      const stop = new AbortController()
+      const reading = (async () => {
+        for await (const event of session.events({ live: true, signal: stop.signal }))
+          if (event.live) told.push((event.body as { delta?: string }).delta ?? '')
+      })().catch(() => {})
+      await clock.advance(10)
+      await after(session.turn({ model, message: `My password is ${secret}` }).outcome, clock)
+      await session.messages.send(`Again: ${secret}`)
+      await after(session.turn({ model }).outcome, clock)
+      await clock.advance(100)
+      stop.abort()
+      await reading
+      expect(told.join('')).toMatch(/^It is .*, you know/)
+      expect(`${told.join('')} ${seen.join('')} ${JSON.stringify(await session.messages.list())}`).not.toContain(secret)
+    })
+
     test('SESS-2: a provider that does not recover ends the turn with a failure that says so and nothing else', async () => {
       const model = scriptedModel([{ say: 'x', fails: { times: 99, what: 'HTTP 529' } }])
       const { runtime, clock } = await open()
