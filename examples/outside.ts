@@ -1,4 +1,4 @@
-// The outside world of the examples: a payment provider and a mail server that remember in a file, as real ones remember elsewhere.
+// The outside world of the examples: a payment provider, a mail server and a warehouse that remember in a file, as real ones remember elsewhere.
 // Like real ones, they know an idempotency key again: the money does not move twice, and no mail is sent twice.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 const ledger = process.env.LEDGER ?? 'outside.ledger'
 
 interface Entry {
-  readonly what: 'refund' | 'mail'
+  readonly what: 'refund' | 'mail' | 'asked' | 'page'
   readonly key?: string
   readonly id: string
 }
@@ -39,5 +39,19 @@ export const payments = {
 export const mail = {
   async send(to: string, text: string, { idempotencyKey }: { idempotencyKey: string }): Promise<void> {
     book({ what: 'mail', key: idempotencyKey, id: `${to}: ${text}` })
+  },
+}
+
+export const warehouse = {
+  /** Busy the first time it is asked for something. */
+  async order(order: string): Promise<{ order: string; cents: number; state: string } | 'busy'> {
+    const before = entries().some(({ what, id }) => what === 'asked' && id === order)
+    book({ what: 'asked', id: order })
+    return before ? { order, cents: 4200, state: 'delivered, reported broken' } : 'busy'
+  },
+  /** A page of all orders of a customer; it is charged for each. */
+  async page(customer: string, page: number, { idempotencyKey }: { idempotencyKey: string }): Promise<string> {
+    book({ what: 'page', key: idempotencyKey, id: `${customer}, page ${page}` })
+    return Array.from({ length: 5 }, (_, row) => `A${page * 5 + row},${customer},${1000 + 100 * row}`).join('\n')
   },
 }

@@ -18,10 +18,11 @@ import type { Drive, Invocation } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
 import { announceTool } from './engine/local/announce-tool.ts'
 import { Feed, type LiveEvent } from './feed/feed.ts'
-import type { CallPosition, CallRecord } from './journal/call-state.ts'
+import { absentTool, type CallPosition, type CallRecord } from './journal/call-state.ts'
 import { isTurn } from './journal/message.ts'
 import { doctor } from './keep/doctor.ts'
-import { erase, type KeepHost, prune } from './keep/retention.ts'
+import { eraseWithAgents } from './keep/erase-agents.ts'
+import { type KeepHost, prune } from './keep/retention.ts'
 import { milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Outcome } from './kernel/outcome.ts'
@@ -232,10 +233,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       if (isTurn(invocation.request)) return turns.drive(invocation)
       return isChore(invocation, endTool) ? ends(invocation) : pipeline(invocation)
     }
-    const delivers = deliver ? [announceTool, endTool] : [endTool]
+    const delivers = deliver ? [announceTool, absentTool, endTool] : [absentTool, endTool]
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers, turns.tools)
     const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
+    turns.cancels(engine)
     queue.inCompany = () => engine.lease.workers > 1
     if (works) scheduler = new Scheduler({ ...background, toleranceMs: most.toleranceMs }, leaseMs / 3)
     registry.onChange(() => {
@@ -302,7 +304,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       events: feed.reader(),
       prune: (query) => prune(keep, query),
-      erase: (query) => erase(keep, query),
+      erase: (query) => eraseWithAgents(keep, query),
       doctor: () => doctor({ store, clock, tools: runnable }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
@@ -315,6 +317,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             await registry.close()
             feed.close()
             moves.close()
+            turns.close()
             release()
             if (own) await inner.close()
           }

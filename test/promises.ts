@@ -58,7 +58,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A tool says what went wrong with \`fail()\` (the model reads it). Anything else thrown is internal: the model, the task summary, the artifacts, the signal and the feed read only \`An internal error occurred while executing the tool\`; the cause chain goes to the operator's log and an operator-only, encrypted field of the record, each cause once, with the call id.`,
   },
   'VAL-5': {
-    state: { missing: 'providers without native parts beyond the adapters' },
+    state: 'built',
     says: `Images and files go back as native parts where the provider can, as a named reference where it cannot. \`raw\` output is kept and never shown to the model. Base64 never enters the text.`,
   },
   'VAL-6': {
@@ -326,7 +326,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A turn: model → batch → model … until an answer, a control, a limit or a wait. Each model call and batch is recorded; after a crash the turn goes on from there, finished model calls are not paid again.`,
   },
   'SESS-2': {
-    state: { missing: 'the whole of the provider interface' },
+    state: 'built',
     says: `Models come through the AI SDK's provider interface; a scripted model ships for tests, demos and offline use. Streaming text reaches the feed; an interrupted stream is retracted and restarted. Provider metadata on calls survives the round trip.`,
   },
   'SESS-3': {

@@ -64,8 +64,8 @@ export interface CallHost {
   endOfTask(of: Invocation): { readonly asked: Asked; readonly keep: StepBeside['keep'] }
   /** One answer of a model, and which one gave it. */
   complete(of: Invocation, request: CompletionRequest, signal: AbortSignal): Promise<Completion & { readonly model: string }>
-  /** On the account of the session, the model and the tool; once for each key of a call. */
-  used(of: Invocation, key: string, model: string, usage: Completion['usage']): Promise<void>
+  /** What is kept with the step: on the account of the session, the model and the tool. */
+  usageRows(of: Invocation, key: string, model: string, usage: Completion['usage']): StepBeside['keep']
   /** A turn in a session of its own, until it is over. */
   turn(of: Invocation, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
   /** Files of a session; every write of them is checked by `fence`. */

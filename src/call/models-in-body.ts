@@ -25,12 +25,11 @@ export function modelsInBody({ invocation, host, signal }: Around, inside: Insid
       const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
       const key = `complete:${given.name ?? ++asked}`
       return kept(async () => {
-        const end = await invocation.run({ key, input: encode(given), once: false }, async () => ({
-          done: encode(await host.complete(invocation, given, signal)),
-        }))
-        const { model, ...completion } = decode('done' in end ? end.done : 'null') as unknown as Completion & { model: string }
-        await host.used(invocation, key, model, completion.usage)
-        return completion
+        const end = await invocation.run({ key, input: encode(given), once: false }, async () => {
+          const { model, ...completion } = await host.complete(invocation, given, signal)
+          return { done: encode(completion), beside: { keep: host.usageRows(invocation, key, model, completion.usage), tells: [] } }
+        })
+        return decode('done' in end ? end.done : 'null') as unknown as Completion
       })
     },
     async turn(request: AgentTurn) {

@@ -27,6 +27,9 @@ export function checkMove(from: CallState, to: CallState): void {
   if (!legalMoves[from].includes(to)) throw new Error(`A call that is ${from} cannot become ${to}.`)
 }
 
+/** What records call a tool that there is none of: whichever worker takes the call up can say so. Its name is in the options. */
+export const absentTool = 'pawl:absent'
+
 /** CALL-6: a call is its place. `occurrence` tells equal ids of one batch apart. */
 export interface CallPosition {
   readonly tenant: string

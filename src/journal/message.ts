@@ -45,11 +45,13 @@ export interface SentRow {
   readonly at: number
 }
 
-/** What models have cost in a session, in all. */
-export const usageName = ({ tenant, session }: Scope) => ({ of: 'usage', tenant, session, key: '' })
+/** What models have cost: a row for each turn, and for each time that a body asked. */
+export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'usage', tenant, session, key })
 
 /** Of a session in which an agent works: who let it. */
 export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
+/** Those of them that are at work. */
+export const workingName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-working', tenant, session, key: agent })
 /** The sessions of agents that something in this one let work. */
 export const agentName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-agent', tenant, session, key: agent })
 
@@ -71,4 +73,6 @@ export interface OwedRow {
   readonly id: string
   readonly occurrence: number
   readonly name: string
+  /** Its id as the model knows it, where that is another. */
+  readonly shown?: string
 }

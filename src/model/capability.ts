@@ -75,10 +75,13 @@ export class Capabilities {
       : set
   }
 
-  instructions(on: ReadonlySet<string>): string[] {
-    return this.#those(on).flatMap(({ name, instructions }) =>
+  /** After those of the frame; null if there are none. */
+  instructions(on: ReadonlySet<string>, first: string | null): string | null {
+    const own = this.#those(on).flatMap(({ name, instructions }) =>
       instructions === undefined ? [] : [`<capability name="${name}">\n${instructions}\n</capability>`],
     )
+    const all = first === null ? own : [first, ...own]
+    return all.length === 0 ? null : all.join('\n\n')
   }
 
   limits(on: ReadonlySet<string>): Required<NonNullable<Capability['limits']>> {

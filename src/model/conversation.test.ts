@@ -7,7 +7,7 @@ import { conversationOf } from './conversation.ts'
 import type { AssistantPart, Message } from './message.ts'
 
 const text = (said: string) => [{ type: 'text' as const, text: said }]
-const call = (id: string): AssistantPart => ({ type: 'call', id, name: 't', input: '{}' })
+const call = (id: string): AssistantPart => ({ type: 'call', id, name: id === '3' ? 'odd name!' : 't', input: '{}' })
 
 test('SESS-3: a call without a result has one that says so, and a result without a call is left out', () => {
   const out = conversationOf([
@@ -45,12 +45,22 @@ test('SESS-3: an id that is used again gets a name of its own, with its result',
 })
 
 test('SESS-3: any sequence of messages comes out as a conversation that a provider takes', () => {
-  const said = fc.constantFrom('', 'a', 'b')
+  const said = fc.constantFrom('', ' ', 'a', 'b')
+  const thought = fc.constantFrom<AssistantPart[]>(
+    [],
+    [{ type: 'reasoning', text: 'hm' }],
+    [{ type: 'reasoning', text: '', meta: { a: { signed: 1 } } }],
+  )
+  const picture = { type: 'attachment' as const, attachment: { type: 'attachment' } as never }
   const ids = fc.array(fc.constantFrom('1', '2', '3'), { maxLength: 3 })
   const message: fc.Arbitrary<Message> = fc.oneof(
     said.map((one): Message => ({ role: 'user', parts: one === '' ? [] : text(one) })),
     said.map((one): Message => ({ role: 'notice', parts: one === '' ? [] : text(one) })),
-    fc.tuple(said, ids).map(([one, calls]): Message => ({ role: 'assistant', parts: [{ type: 'text', text: one }, ...calls.map(call)] })),
+    fc.tuple(thought, said, ids, thought).map(([before, one, calls, after]): Message => ({
+      role: 'assistant',
+      parts: [...before, { type: 'text', text: one }, ...calls.map(call), ...after],
+    })),
+    fc.constant<Message>({ role: 'notice', parts: [picture] }),
     ids.map((calls): Message => ({ role: 'tool', results: calls.map((callId) => ({ callId, name: 't', status: 'success', parts: [] })) })),
     said.map((one): Message => ({ role: 'summary', text: one })),
   )

@@ -3,6 +3,7 @@
 
 import { merged, type ModelPart } from '../call/project.ts'
 import { noticeMark } from '../kernel/notice.ts'
+import { nameShape } from '../tool/tool.ts'
 import {
   type AssistantMessage,
   type AssistantPart,
@@ -62,17 +63,18 @@ export class Conversation {
   /** Neighbours become one message: providers want users and models to take turns. */
   #users(parts: readonly ModelPart[]): void {
     const last = this.#out.at(-1)
-    if (last?.role === 'user')
-      this.#out[this.#out.length - 1] = { role: 'user', parts: merged([...last.parts, { type: 'text', text: '\n\n' }, ...parts]) }
-    else if (parts.length > 0) this.#out.push({ role: 'user', parts })
+    const before: readonly ModelPart[] = last?.role === 'user' ? [...last.parts, { type: 'text', text: '\n\n' }] : []
+    const said = merged([...before, ...parts]).filter((part) => part.type !== 'text' || part.text.trim() !== '')
+    if (last?.role === 'user') this.#out.pop()
+    if (said.length > 0) this.#out.push({ role: 'user', parts: said })
   }
 
   #says(message: AssistantMessage): void {
-    const parts = message.parts.filter((part) => part.type === 'call' || part.text !== '' || part.meta !== undefined)
+    const parts = readable(message.parts)
     if (parts.length === 0) return
     this.#open = callsIn({ role: 'assistant', parts }).map((call) => ({ call, name: this.#fresh(call.id) }))
     const names = new Map<AssistantPart, string>(this.#open.map(({ call, name }) => [call, name]))
-    const named = parts.map((part) => (part.type === 'call' ? { ...part, id: names.get(part) as string } : part))
+    const named = parts.map((part) => (part.type === 'call' ? { ...part, id: names.get(part) as string, name: nameOf(part) } : part))
     const last = this.#out.at(-1)
     if (last?.role === 'assistant') this.#out[this.#out.length - 1] = { role: 'assistant', parts: [...last.parts, ...named] }
     else this.#out.push({ role: 'assistant', parts: named })
@@ -88,14 +90,25 @@ export class Conversation {
   }
 }
 
+/** Thoughts that led to nothing, and texts without a word, are no part of what was said. Thoughts may be empty: their provider's own stands for them. */
+function readable(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  const said = parts.filter(
+    (part) => part.type === 'call' || part.text.trim() !== '' || (part.type === 'reasoning' && part.meta !== undefined),
+  )
+  return said.slice(0, said.findLastIndex(({ type }) => type !== 'reasoning') + 1)
+}
+
+/** A model may ask for a name that no tool can have, and no provider takes it back. */
+const nameOf = ({ name }: CallPart): string => (nameShape.test(name) ? name : name.replaceAll(/[^\w-]/g, '_').slice(0, 64))
+
 function resultsOf(calls: readonly { call: CallPart; name: string }[], given: readonly ResultPart[]): ResultPart[] {
   const left = [...given]
   return calls.map(({ call, name }) => {
     const at = left.findIndex(({ callId }) => callId === call.id)
     const [found] = at === -1 ? [] : left.splice(at, 1)
-    if (!found) return { callId: name, name: call.name, status: 'interrupted', parts: interrupted }
+    if (!found) return { callId: name, name: nameOf(call), status: 'interrupted', parts: interrupted }
     // A result that is empty is a result.
-    return { ...found, callId: name, name: call.name }
+    return { ...found, callId: name, name: nameOf(call) }
   })
 }
 

@@ -4,7 +4,7 @@ import type { Duration } from '../kernel/duration.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
 import type { Message } from './message.ts'
-import type { Model, ModelSettings, Usage } from './model.ts'
+import type { FinishReason, Model, ModelSettings, Usage } from './model.ts'
 
 /** The agent context that a turn works in. Data, but for the model: it goes on record with the turn. */
 export interface Frame {
@@ -60,6 +60,8 @@ export interface TurnValue {
   /** How often the model was asked. */
   readonly steps: number
   readonly usage: TurnUsage
+  /** Why the model stopped there: `length` and `filter` say that its last answer is not whole. */
+  readonly finish: FinishReason
 }
 
 export interface TurnUsage extends Usage {
@@ -102,6 +104,7 @@ export interface StoredMessage {
   /** Of what a model said. */
   readonly model?: string
   readonly usage?: TurnUsage
+  readonly finish?: FinishReason
 }
 
 export interface Messages {

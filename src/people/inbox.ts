@@ -6,7 +6,7 @@ import type { AskItem, Preview, QuestionShape, Vote } from '../journal/asks.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { agentName } from '../journal/message.ts'
+import { workingName } from '../journal/message.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Kept, Store } from '../store/store.ts'
 
@@ -83,11 +83,11 @@ export async function inbox(
   return all.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
-/** A session, and those of all agents that work for it. */
+/** A session, and those of all agents that are at work for it. */
 async function withAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)
-    for await (const { key } of everyKept(store, { of: agentName({ tenant, session: each }, '').of, tenant, session: each }))
+    for await (const { key } of everyKept(store, { of: workingName({ tenant, session: each }, '').of, tenant, session: each }))
       if (!found.includes(key)) found.push(key)
   return found
 }

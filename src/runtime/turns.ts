@@ -1,10 +1,11 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
 import { openNotices, rowsOfNotice } from '../background/notices.ts'
+import { inBackground } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
 import type { CallHost } from '../call/host.ts'
 import type { Show } from '../call/show.ts'
-import type { Drive } from '../engine/engine.ts'
+import type { Drive, Engine } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { turnTool } from '../journal/message.ts'
@@ -24,7 +25,9 @@ import { openMessages } from '../turn/messages.ts'
 import { agentTurn } from '../turn/agent-turn.ts'
 import { complete } from '../turn/complete.ts'
 import type { Scope, TurnHost } from '../turn/host.ts'
-import { countUsage, usageOf } from '../turn/usage.ts'
+import { Said } from '../turn/said.ts'
+import { endOrphan } from '../turn/orphan.ts'
+import { charged, usageOf, usageRow } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
 import { shownMessage } from '../turn/shown-message.ts'
 import { startTurn } from '../turn/start-turn.ts'
@@ -54,8 +57,11 @@ export interface Turns {
   start(place: Place, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
   messages(of: Scope): Messages
   usage(of: Scope): Promise<SessionUsage>
+  /** Cancels that are on record reach turns, too, that no worker could be told of. */
+  cancels(engine: Engine): void
+  close(): void
   /** What bodies ask of models. */
-  readonly inBodies: Pick<CallHost, 'complete' | 'used' | 'turn'>
+  readonly inBodies: Pick<CallHost, 'complete' | 'usageRows' | 'turn'>
 }
 
 export function openTurns(host: TurnsHost): Turns {
@@ -75,11 +81,19 @@ export function openTurns(host: TurnsHost): Turns {
   const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...known }
   const start: Turns['start'] = (place, turn, first) =>
-    startTurn({ ...parts, sealAll: host.sealAll, knows: (model) => void models.set(model.name, model) }, place, turn, first)
+    startTurn(
+      { ...parts, sealAll: host.sealAll, words: host.background.words, knows: (model) => void models.set(model.name, model) },
+      place,
+      turn,
+      first,
+    )
+  const said = new Said(store, clock)
   const around: TurnHost = {
     ...parts,
+    said,
     poisonAfter: host.poisonAfter,
     searchFrom: host.searchFrom,
+    inBackground: (of, uid) => inBackground(store, of, uid),
     clean: (text) => host.redact.text(text),
     pieces: () => host.redact.stream(),
     tools: (of) => host.tools(of),
@@ -101,16 +115,37 @@ export function openTurns(host: TurnsHost): Turns {
     drive: turning(around),
     inBodies: {
       complete: (of, request, signal) => complete({ ...around, models }, of, request, signal),
-      used: (of, key, model, usage) => countUsage(of, key, { model, tool: toolNamed(of), usage, times: 1 }),
+      usageRows: (of, key, model, usage) => [
+        usageRow(of.request.position, `${of.request.uid}:${key}`, { models: charged({}, model, usage), tool: toolNamed(of) }),
+      ],
       turn: (of, session, request, signal) => agentTurn({ store, start }, of, session, request, signal),
     },
     usage: (of) => usageOf(store, of),
+    cancels(made) {
+      const cancel = made.cancel.bind(made)
+      made.cancel = async (uid, why) => {
+        const asked = await cancel(uid, why)
+        if (asked) await endOrphan(around, uid, why)
+        return asked
+      }
+    },
+    close: () => said.close(),
     get tools() {
       return [...models.keys()].map(turnTool)
     },
     start,
     messages: (of) =>
-      openMessages({ store, clock, ids, mostBytes: sizes.arguments, shown: (message) => shownMessage(message, host.tools(of)) }, of),
+      openMessages(
+        {
+          store,
+          clock,
+          ids,
+          mostBytes: sizes.arguments,
+          shown: (message) => host.redact.deep(shownMessage(message, host.tools(of))),
+          said: (whose) => said.said(whose),
+        },
+        of,
+      ),
   }
 }
 

@@ -37,7 +37,7 @@ const parentOf = ({ task, inTask = task?.id }: Invocation['options']): { parent?
   inTask === undefined ? {} : { parent: inTask }
 
 export const startedBy = ({ request, options, beside }: Invocation, tools: Toolset): StartedBy => ({
-  offers: (name) => tools.find(name) !== undefined,
+  offers: (name) => (options.within?.includes(name) ?? true) && tools.find(name) !== undefined,
   call: request.uid,
   fence: () => beside.fence(),
   ...parentOf(options),

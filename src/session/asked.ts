@@ -4,8 +4,9 @@ import { hash } from 'node:crypto'
 import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
 import { contentText } from '../engine/content.ts'
 import type { Asked } from '../engine/engine.ts'
-import type { CallOptions, CallPosition } from '../journal/call-state.ts'
+import { absentTool, type CallOptions, type CallPosition } from '../journal/call-state.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
+import { spawnName } from '../background/task-tools.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -59,7 +60,7 @@ export function askedOf(
     key === undefined
       ? { tenant: place.tenant, session: place.session, batch: at.batch, id: call.id, occurrence: at.occurrence }
       : { tenant: place.tenant, session: place.session, batch: keyBatch, id: key, occurrence: 0 }
-  const tool = entry?.keys[0] ?? call.name
+  const tool = entry?.keys[0] ?? absentTool
   const input = read.ok ? read.wire : 'null'
   const content = contentText(call.name, read.ok ? contentOf(read) : JSON.stringify(read.raw))
   return {
@@ -81,8 +82,8 @@ function entryTerms(
   { byHost, within }: Pick<Around, 'within'> & { byHost: boolean | undefined },
 ): Pick<CallOptions, 'internal' | 'absent' | 'within'> {
   if (entry === undefined) return { absent: true }
-  // Whoever goes on with it looks through the same.
-  if (entry.tool === toolSearchTool && within) return { within }
+  // Whoever goes on with it looks through the same, and starts no others.
+  if (within && (entry.tool === toolSearchTool || entry.name === spawnName)) return { within }
   return byHost && entry.internal ? { internal: true } : {}
 }
 

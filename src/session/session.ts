@@ -202,10 +202,11 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
   let switching: Promise<void> | undefined
   const switched = (): Promise<void> | undefined =>
     options.capabilities && (switching ??= host.switches.switchOn(place, options.capabilities))
-  const offered = async (): Promise<Toolset> => {
-    await switched()
-    return host.switches.offered(place, standing())
-  }
+  // Where there are none, calls start at once.
+  const offered = (): Toolset | Promise<Toolset> =>
+    host.switches.all.any || options.capabilities
+      ? Promise.resolve(switched()).then(() => host.switches.offered(place, standing()))
+      : standing()
   return {
     id,
     tenant,
@@ -225,7 +226,10 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       checkAsks(calls)
       const named = batch === undefined ? '' : checkBatch(batch)
       const after = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
-      const how = { tools: await offered(), batch: named, onFailure, ...turnOf(turn), ...after, ...(signal ? { signal } : {}) }
+      const found = offered()
+      const tools = found instanceof Promise ? await found : found
+      const within = tools === standing() ? {} : { within: tools.offered }
+      const how = { tools, ...within, batch: named, onFailure, ...turnOf(turn), ...after, ...(signal ? { signal } : {}) }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],

@@ -140,7 +140,8 @@ class Stage {
     const problems = await this.#problems(tool, was)
     if (problems.length > 0 || was.attempt === 0) return { how: 'checked', differences: problems }
     if (!this.#effects && onCrashOf(tool) !== 'rerun') return { how: 'checked', why: 'it says that it must not run twice', differences: [] }
-    return { how: 'run', differences: await this.#run(call) }
+    const differences = await this.#run(call)
+    return differences.includes(letsAgentWork) ? skipped(letsAgentWork) : { how: 'run', differences }
   }
 
   /** Of the arguments, by the schema as it is now. */
@@ -197,6 +198,8 @@ class Stage {
 }
 
 const stepPrefix = 'step:'
+/** What an agent did is on record in its own session. */
+const letsAgentWork = 'it lets an agent work, and that is not done again'
 const unsettled: Outcome = {
   status: 'unknown',
   unknown: { message: 'It had not ended when it was recorded', startedAt: 0, evidence: null },
@@ -222,9 +225,13 @@ function guarded(
   }
   const later = (how: { name?: string } = {}): unknown =>
     now.call.waits.some(({ name }) => name === (how.name ?? 'later')) ? ctx.later(how) : stop('it waits for the outside, which it did not')
-  const asks = (request: string | { name?: string }): unknown =>
-    [...recorded].some((key) => key.startsWith('complete:')) ? ctx.complete(request as string) : stop('it asks a model, which it did not')
-  const own: Partial<Record<keyof ToolContext, unknown>> = { step, later, complete: asks }
+  let asked = 0
+  const asks = (request: string | { name?: string }): unknown => {
+    const { name = String(++asked) } = typeof request === 'string' ? {} : request
+    return recorded.has(`complete:${name}`) ? ctx.complete(request as string) : stop('it asks a model, which it did not')
+  }
+  const turn = (): never => stop(letsAgentWork)
+  const own: Partial<Record<keyof ToolContext, unknown>> = { step, later, complete: asks, turn }
   return new Proxy(ctx, {
     get(target, name) {
       const value: unknown = name in own ? own[name as keyof ToolContext] : Reflect.get(target, name, target)

@@ -2,6 +2,7 @@
 // becomes a tool(). Pure; names sorted and keys in the schema's own order, so that the same tools give the same bytes and prompts cache.
 
 import { isName } from '../kernel/id.ts'
+import { noticeMark } from '../kernel/notice.ts'
 import { createHash } from 'node:crypto'
 import type { Attachment, AttachmentRef, Json } from '../kernel/value.ts'
 import type { ToolContext } from './context.ts'
@@ -193,6 +194,9 @@ export const providerId = ({ callId, meta }: { readonly callId: string; readonly
 /** VAL-5: how a file is named where its bytes cannot go. */
 export const attachmentText = ({ id, mediaType, bytes, name }: AttachmentRef): string =>
   `[attachment ${name === undefined ? '' : `${JSON.stringify(name)} `}${id}: ${mediaType}, ${bytes} bytes]`
+
+/** Before files of results that go in a message of their own, where a provider takes none in results. */
+export const filesNotice = (count: number): string => noticeMark(`These are the files of the results above, in their order (${count}).`)
 
 export interface AttachmentReader {
   read(attachment: Attachment): Promise<Uint8Array>

@@ -2,7 +2,7 @@
 // session above it, too. Cancelled with the call that waits for it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { agentName, parentName, type ParentRow } from '../journal/message.ts'
+import { agentName, parentName, type ParentRow, workingName } from '../journal/message.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Model } from '../model/model.ts'
 import type { StartTurn, Turn } from '../model/turn.ts'
@@ -36,6 +36,7 @@ export async function agentTurn(
     keep: [
       { ...parentName({ tenant, session }), value: JSON.stringify(row) },
       { ...agentName(position, session), value: '1' },
+      { ...workingName(position, session), value: '1' },
     ],
     events: [],
   })
@@ -59,7 +60,10 @@ export async function agentTurn(
   if (signal.aborted) cancelled()
   signal.addEventListener('abort', cancelled, { once: true })
   try {
-    return await turn.outcome
+    const outcome = await turn.outcome
+    // On record with what is written next: nothing of it waits for people any more.
+    invocation.beside.keep({ ...workingName(position, session), value: null })
+    return outcome
   } finally {
     signal.removeEventListener('abort', cancelled)
   }

@@ -3,6 +3,7 @@
 
 import type { CallPosition } from '../journal/call-state.ts'
 import { owedName, type OwedRow, sentName, type SentRow } from '../journal/message.ts'
+import { isSealedUid } from '../journal/sealed.ts'
 import { interrupted } from '../model/conversation.ts'
 import type { Message } from '../model/message.ts'
 import { notice } from '../session/notice.ts'
@@ -14,6 +15,8 @@ export interface Arrival {
   readonly message: Message
   /** What goes from its list. */
   readonly rows: NonNullable<Change['keep']>
+  /** It tells of what is sealed. */
+  readonly secret?: true
 }
 
 /** `begins`: a turn that begins reads what was meant for after the one before, too. */
@@ -51,14 +54,15 @@ async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
 async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arrival[]> {
   const found: Arrival[] = []
   for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {
-    const { batch, id, occurrence, name } = JSON.parse(value) as OwedRow
+    const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
     const position: CallPosition = { ...of, batch, id, occurrence }
     const call = await host.store.callAt(position)
     if (call && call.state !== 'settled') continue
     const rows = [{ ...owedName(of, key), value: null }]
     // Forgotten meanwhile: then nobody can tell.
     const parts = call ? await host.shown(call, reads) : interrupted
-    found.push({ message: { role: 'notice', parts: notice({ callId: id, name, parts }) }, rows })
+    const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}
+    found.push({ message: { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }, rows, ...secret })
   }
   return found
 }

@@ -3,7 +3,7 @@
 import type { Invocation } from '../engine/engine.ts'
 import { longestName } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
-import { encode } from '../kernel/value.ts'
+import { encode, recorded } from '../kernel/value.ts'
 import type { AssistantPart } from '../model/message.ts'
 import { type Model, type ModelAnswer, type ModelDelta, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
 import type { TurnHost } from './host.ts'
@@ -11,6 +11,7 @@ import type { TurnHost } from './host.ts'
 const mostTries = 4
 const baseMs = 1_000
 const capMs = 60_000
+const graceMs = 50
 
 export async function askModel(
   host: TurnHost,
@@ -27,16 +28,18 @@ export async function askModel(
     told = false
     const watched = watching(host, (delta) => host.live(invocation, 'turn.delta', { ...about, ...delta }))
     try {
-      const answer = await model.generate({
-        request,
-        signal,
-        read: (attachment) => host.read(position, attachment),
-        told: (delta) => {
-          if (signal.aborted || quiet) return
-          told = true
-          watched.told(delta)
-        },
-      })
+      const answer = await heard(host.clock, signal, () =>
+        model.generate({
+          request,
+          signal,
+          read: (attachment) => host.read(position, attachment),
+          told: (delta) => {
+            if (signal.aborted || quiet) return
+            told = true
+            watched.told(delta)
+          },
+        }),
+      )
       watched.end()
       return checked(answer, step)
     } catch (error) {
@@ -45,10 +48,31 @@ export async function askModel(
       if (signal.aborted) throw error
       const failed = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
       if (!failed.retryable || tries >= mostTries) throw failed
-      const delayMs = Math.min(capMs, failed.afterMs ?? baseMs * 2 ** (tries - 1))
+      const { afterMs = NaN } = failed
+      const delayMs = Math.min(capMs, afterMs >= 0 ? afterMs : baseMs * 2 ** (tries - 1))
       host.logger.warn('A model could not answer; it is asked again', { model: model.name, tries, delayMs, error: failed })
       await later(host.clock, delayMs, signal)
     }
+  }
+}
+
+/** A model that does not hear that it is told to stop is not waited for. */
+async function heard<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  let callOff = (): void => {}
+  let forget = (): void => {}
+  const deaf = new Promise<never>((_, reject) => {
+    const stop = (): void => void (callOff = clock.timer(graceMs, () => reject(signal.reason as Error)))
+    signal.addEventListener('abort', stop, { once: true })
+    forget = () => signal.removeEventListener('abort', stop)
+    if (signal.aborted) stop()
+  })
+  try {
+    const asked = ask()
+    asked.catch(() => {}) // nobody hears of it any more
+    return await Promise.race([asked, deaf])
+  } finally {
+    callOff()
+    forget()
   }
 }
 
@@ -95,10 +119,18 @@ function later(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
 
 /** What a provider gives may be anything; what goes on record has a form. */
 function checked(answer: ModelAnswer, step: number): ModelAnswer {
+  try {
+    return formed(answer, step)
+  } catch (cause) {
+    throw cause instanceof ModelFailure ? cause : new ModelFailure('its answer has no form that could be recorded', { cause })
+  }
+}
+
+function formed(answer: ModelAnswer, step: number): ModelAnswer {
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.parts)) throw new ModelFailure('it gave no answer')
   let calls = 0
   const parts = (answer.parts as AssistantPart[]).map((part): AssistantPart => {
-    const meta = part.meta === undefined ? {} : { meta: part.meta }
+    const meta = part.meta === undefined ? {} : { meta: recorded(part.meta) }
     if (part.type !== 'call') return { type: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text.toWellFormed(), ...meta }
     calls++
     const { id, name, input } = part
@@ -111,7 +143,15 @@ function checked(answer: ModelAnswer, step: number): ModelAnswer {
     }
   })
   const { finish } = answer
-  return { parts, finish: calls > 0 ? 'calls' : finish === 'calls' ? 'other' : finish, usage: usageOf(answer.usage) }
+  const isCut = finish === 'length' || finish === 'filter'
+  const said = finish === 'calls' ? 'other' : finish
+  return { parts: isCut ? cut(parts) : parts, finish: calls > 0 && !isCut ? 'calls' : said, usage: usageOf(answer.usage) }
+}
+
+/** Cut off before the first character is not "no arguments": as half an object it is refused instead of run. */
+function cut(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  const last = parts.at(-1)
+  return last?.type === 'call' && last.input.trim() === '' ? [...parts.slice(0, -1), { ...last, input: '{' }] : parts
 }
 
 const isName = (value: unknown): value is string =>

@@ -20,16 +20,18 @@ interface Summing {
   /** In tokens; null: as much as the model can read. */
   readonly most: number | null
   readonly signal: AbortSignal
-  say(message: SummaryMessage, upTo: number, usage: TurnUsage): void
+  next(message: SummaryMessage, upTo: number, usage: TurnUsage): ReturnType<History['next']>
+  add(kept: KeptMessage): void
 }
 
 export async function sumUp(
   host: TurnHost,
   invocation: Invocation,
   history: History,
-  { model, most, signal, say }: Summing,
+  { model, most, signal, next, add }: Summing,
 ): Promise<void> {
   const limit = most ?? (model.contextTokens === undefined ? null : Math.floor(model.contextTokens * share))
+  // What is summed up already does not count: however long, it is not summed up again by itself.
   if (limit === null || history.tokens <= limit) return
   const upTo = cutAt(history.messages, history.tokens - limit / 2)
   if (upTo === null) return
@@ -46,14 +48,18 @@ export async function sumUp(
     settings: {},
   }
   const key = `summary:${upTo.number}`
-  const end = await invocation.run({ key, input: null, once: false }, async () => {
+  let added: ReturnType<History['next']> | null = null
+  await invocation.run({ key, input: null, once: false }, async () => {
     const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal, quiet: true })
     // A model that says nothing has lost it all: then its reader at least knows.
     const said = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
-    return { done: JSON.stringify({ text: said, usage: { ...usage, cost: costOf(usage, model.price) } }) }
+    added = next({ role: 'summary', text: said }, upTo.number, { ...usage, cost: costOf(usage, model.price) })
+    const { number } = added.kept
+    const tells = [{ type: 'message.added' as const, body: { message: number, role: 'summary', turn: invocation.request.position.id } }]
+    return { done: String(number), beside: { keep: [added.row], tells } }
   })
-  const { text: summary, usage } = JSON.parse('done' in end ? end.done : 'null') as { text: string; usage: TurnUsage }
-  say({ role: 'summary', text: summary }, upTo.number, usage)
+  const { kept } = (added ?? {}) as Partial<ReturnType<History['next']>>
+  if (kept) add(kept)
 }
 
 /** The last of what is to be summed up: as many of the oldest as must go, whole calls with their results; null if nothing can. */

@@ -3,23 +3,42 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import { headName, type HeadRow, turnBatch } from '../journal/message.ts'
-import type { CallPosition } from '../journal/call-state.ts'
+import type { CallPosition, CallRequest } from '../journal/call-state.ts'
 import { headOf } from './history.ts'
 import type { TurnHost } from './host.ts'
+import type { TurnStop } from './turn-stop.ts'
 
 const page = 200
 
+/** Turns of this process in the order in which they were asked for: what has only just been asked for is not on record yet. */
+export class Line {
+  readonly #open = new Set<CallRequest>()
+
+  join(request: CallRequest): () => void {
+    this.#open.add(request)
+    return () => void this.#open.delete(request)
+  }
+
+  /** The first of its session that was asked for before it. */
+  before({ uid, position: { tenant, session } }: CallRequest): CallPosition | null {
+    let first: CallRequest | null = null
+    for (const each of this.#open)
+      if (each.uid < (first?.uid ?? uid) && each.position.session === session && each.position.tenant === tenant) first = each
+    return first?.position ?? null
+  }
+}
+
 /** Resolves with the head when it names this turn, or null if it was told to stop before. */
-export async function enter(invocation: Invocation, host: TurnHost): Promise<HeadRow | null> {
+export async function enter(invocation: Invocation, host: TurnHost, line: Line, stop: TurnStop): Promise<HeadRow | null> {
   const { store, ids } = host
   const { uid, position } = invocation.request
   for (;;) {
-    if (invocation.stopped) return null
     const { row, revision } = await headOf(store, position)
     if (row?.turn === uid) return row
-    const before = await firstBefore(host, invocation, row)
+    if (invocation.stopped || stop.outcome) return null
+    const before = line.before(invocation.request) ?? (await firstBefore(host, invocation, row))
     if (before) {
-      await untilOver(invocation, host, before)
+      await untilOver(invocation, host, before, stop)
       continue
     }
     const mine: HeadRow = { born: row?.born ?? ids.next(), turn: uid }
@@ -59,11 +78,17 @@ async function firstBefore(
 }
 
 /** Until that one is over, or this one is told to stop. Nothing is held meanwhile. */
-function untilOver(invocation: Invocation, { engine }: TurnHost, other: CallPosition): Promise<void> {
+function untilOver(invocation: Invocation, { engine }: TurnHost, other: CallPosition, { signal }: TurnStop): Promise<void> {
   return invocation.aside(
     () =>
       new Promise<void>((resolve, reject) => {
-        const forget = invocation.onStop((why) => ('over' in why ? reject(why.over) : resolve()))
+        const unlisten = invocation.onStop((why) => ('over' in why ? reject(why.over) : resolve()))
+        const late = (): void => resolve()
+        signal.addEventListener('abort', late, { once: true })
+        const forget = (): void => {
+          unlisten()
+          signal.removeEventListener('abort', late)
+        }
         engine()
           .settled(other)
           .then(() => resolve(), reject)

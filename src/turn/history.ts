@@ -9,6 +9,7 @@ import type { Message, ModelMessage } from '../model/message.ts'
 import type { StoredMessage } from '../model/turn.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
+import type { Account } from './usage.ts'
 
 /** As it is kept: with what the turn that wrote it must know of it later. */
 export interface KeptMessage extends StoredMessage {
@@ -18,6 +19,10 @@ export interface KeptMessage extends StoredMessage {
   readonly upTo?: number
   /** What the calls of a batch asked of the turn, or made of it (VAL-6). */
   readonly control?: unknown
+  /** What its turn has cost so far. */
+  readonly account?: Account
+  /** It is sealed. */
+  readonly secret?: true
   /** So many answers in a row had only calls that could not be made. */
   readonly invalid?: number
 }
@@ -30,7 +35,7 @@ const charactersPerToken = 3.3
 
 interface Entry {
   readonly kept: KeptMessage
-  /** Of its recorded form. */
+  /** Of the message as JSON. */
   readonly characters: number
 }
 
@@ -41,6 +46,7 @@ export class History {
   #entries: Entry[] = []
   #summary: Entry | null = null
   #last = 0
+  #lastKept: KeptMessage | null = null
   #characters = 0
   #conversation: Conversation | null = null
 
@@ -50,9 +56,9 @@ export class History {
 
   /** Up to date. `before` is what was known of the conversation here. */
   static async load(store: Store, of: Scope, born: string, before: History | undefined): Promise<History> {
-    const history = before?.born === born ? before : new History(born)
-    if (history.#last > 0) await history.#newer(store, of)
-    else await history.#whole(store, of)
+    if (before?.born === born && before.#last > 0 && (await before.#newer(store, of))) return before
+    const history = new History(born)
+    await history.#whole(store, of)
     return history
   }
 
@@ -67,8 +73,14 @@ export class History {
     return message?.role === 'summary' ? message.text : null
   }
 
+  /** Whether something in it is sealed. */
+  get isSecret(): boolean {
+    return this.#summary?.kept.secret === true || this.#entries.some(({ kept }) => kept.secret)
+  }
+
+  /** Of what is not summed up. */
   get tokens(): number {
-    return Math.ceil(this.#characters / charactersPerToken)
+    return Math.ceil((this.#characters - (this.#summary?.characters ?? 0)) / charactersPerToken)
   }
 
   /** The last message of a turn, or the last of it in this role. What is older than the turn is not looked through. */
@@ -102,14 +114,15 @@ export class History {
   }
 
   /** The next message, with its row; not a part of it until it is added: what could not be written was not said. */
-  next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number]; text: string } {
-    const kept: KeptMessage = { number: this.#last + 1, ...given }
-    const text = encode(kept)
-    return { kept, text, row: { ...messageName(of, kept.number), value: text, ...(secret ? { secret: true as const } : {}) } }
+  next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number] } {
+    const kept: KeptMessage = { number: this.#last + 1, ...given, ...(secret ? { secret } : {}) }
+    return { kept, row: { ...messageName(of, kept.number), value: encode(kept), ...(secret ? { secret: true as const } : {}) } }
   }
 
-  add(kept: KeptMessage, characters: number): void {
+  add(kept: KeptMessage): void {
+    const characters = JSON.stringify(kept.message).length
     this.#last = Math.max(this.#last, kept.number)
+    if (kept.number === this.#last) this.#lastKept = kept
     const entry = { kept, characters }
     const { role } = kept.message
     if (role === 'summary') this.#sumUp(entry)
@@ -151,38 +164,40 @@ export class History {
       if (!last || rows.length < page || last.key <= messageKey(from)) break
       after = last.key
     }
-    for (const row of found.toReversed()) if (row.key >= messageKey(from)) this.add(readMessage(row), row.value.length)
+    for (const row of found.toReversed()) if (row.key >= messageKey(from)) this.add(readMessage(row))
   }
 
-  async #newer(store: Store, of: Scope): Promise<void> {
+  /** False if what was last said here is not on record: whoever said it could not write it. */
+  async #newer(store: Store, of: Scope): Promise<boolean> {
+    const last = await store.kept(messageName(of, this.#last))
+    if (!last || last.value !== encode(this.#lastKept)) return false
     for (;;) {
       const rows = await store.keptOf({ of: 'message', ...of, after: messageKey(this.#last), limit: page })
-      for (const row of rows) this.add(readMessage(row), row.value.length)
-      if (rows.length < page) return
+      for (const row of rows) this.add(readMessage(row))
+      if (rows.length < page) return true
     }
   }
 }
 
 export const readMessage = ({ value }: Pick<Kept, 'value'>): KeptMessage => decode(value) as unknown as KeptMessage
 
-/** The conversations that turns of this process last worked with. */
+/** The conversations that turns of this process last worked with. Who works with one has it alone: an execution that was lost may still add to its own. */
 export class Histories {
   readonly #known = new Map<string, History>()
   readonly #most = 64
 
-  async of(store: Store, of: Scope, born: string): Promise<History> {
+  async take(store: Store, of: Scope, born: string): Promise<History> {
     const place = frame(of.tenant, of.session)
-    const history = await History.load(store, of, born, this.#known.get(place))
+    const before = this.#known.get(place)
     this.#known.delete(place)
-    this.#known.set(place, history)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > this.#most && oldest !== undefined) this.#known.delete(oldest)
-    return history
+    return History.load(store, of, born, before)
   }
 
-  /** What a turn added and could not write is not there: it is read anew. */
-  forget(of: Scope): void {
-    this.#known.delete(frame(of.tenant, of.session))
+  /** For the next turn, which looks whether all of it is on record. */
+  giveBack(of: Scope, history: History): void {
+    this.#known.set(frame(of.tenant, of.session), history)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > this.#most && oldest !== undefined) this.#known.delete(oldest)
   }
 }
 

@@ -13,6 +13,7 @@ import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
 import type { Place } from '../session/asked.ts'
 import type { Batch, How } from '../session/gather.ts'
 import type { Switches } from '../session/switches.ts'
+import type { Said } from './said.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -44,6 +45,9 @@ export interface TurnHost {
   /** What the session is to be told, and the rows that go when it has been. */
   notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']> }[]>
   read(of: Scope, attachment: Attachment): Promise<Uint8Array>
+  readonly said: Said
+  /** Whether a call goes on in the background. */
+  inBackground(of: Scope, uid: string): Promise<boolean>
   /** Text without secrets; and pieces of one, as they come. */
   clean(text: string): string
   pieces(): { push(piece: string): string; end(): string }

@@ -9,14 +9,14 @@ import { callsIn, type ResultPart } from '../model/message.ts'
 import { placeholder } from '../session/notice.ts'
 import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from './host.ts'
-import { owedRow, type Ran } from './run-calls.ts'
+import { type Owed, owedRow, type Ran } from './run-calls.ts'
 
 export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads: boolean): Promise<Pick<Ran, 'results' | 'owed'>> {
   if (last.message.role !== 'assistant') return { results: [], owed: [] }
   const batch = stepBatch(last.turn ?? '', last.step)
   const seen = new Map<string, number>()
   const results: ResultPart[] = []
-  const owed: Ran['owed'][number][] = []
+  const owed: Owed[] = []
   for (const [order, { id, name }] of callsIn(last.message).entries()) {
     const occurrence = seen.get(id) ?? 0
     seen.set(id, occurrence + 1)
@@ -25,7 +25,7 @@ export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads
       (await host.store.callAt({ tenant, session, batch, id, occurrence })) ??
       (await host.store.callAt({ tenant, session, batch: `${batch}:${order}`, id, occurrence: 0 }))
     results.push({ callId: id, name, ...(await told(host, call, reads)) })
-    if (call && call.state !== 'settled') owed.push(owedRow(call.position, name))
+    if (call && call.state !== 'settled') owed.push([order, owedRow(call.position, name)])
   }
   return { results, owed }
 }

@@ -18,13 +18,15 @@ export interface MessagesHost {
   readonly clock: Clock
   readonly ids: Ids
   readonly mostBytes: number
+  /** Tells turns that wait. */
+  said(of: Scope): void
   /** As everybody may see it. */
   shown(message: Message): Message
 }
 
 const mostListed = 1_000
 
-export function openMessages({ store, clock, ids, mostBytes, shown }: MessagesHost, { tenant, session }: Scope): Messages {
+export function openMessages({ store, clock, ids, mostBytes, shown, said }: MessagesHost, { tenant, session }: Scope): Messages {
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {
@@ -33,15 +35,8 @@ export function openMessages({ store, clock, ids, mostBytes, shown }: MessagesHo
         throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
-        const { number, at, turn, message, model, usage } = readMessage(row)
-        return {
-          number,
-          at,
-          turn,
-          message: shown(message),
-          ...(model === undefined ? {} : { model }),
-          ...(usage === undefined ? {} : { usage }),
-        }
+        const { number, at, turn, message, model, usage, finish } = readMessage(row)
+        return { number, at, turn, message: shown(message), ...defined({ model, usage, finish }) }
       })
     },
     async send(text, { when = 'next', id } = {}) {
@@ -61,6 +56,7 @@ export function openMessages({ store, clock, ids, mostBytes, shown }: MessagesHo
         events: [],
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end') throw new PawlError('session_ended')
+      said(of)
     },
     async waiting() {
       const found = []
@@ -72,3 +68,6 @@ export function openMessages({ store, clock, ids, mostBytes, shown }: MessagesHo
     },
   }
 }
+
+const defined = <T extends object>(of: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }

@@ -5,8 +5,8 @@ import { revealedName } from '../journal/message.ts'
 import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'
-import { addUsage, costOf, type Model, ModelFailure, noUsage } from '../model/model.ts'
-import type { TurnUsage, TurnValue } from '../model/turn.ts'
+import { costOf, type Model, ModelFailure } from '../model/model.ts'
+import type { TurnValue } from '../model/turn.ts'
 import { readOutputName } from '../session/read-output.ts'
 import type { Change } from '../store/store.ts'
 import type { Toolset } from '../tool/toolset.ts'
@@ -15,12 +15,12 @@ import { askModel } from './ask-model.ts'
 import { sumUp } from './compact.ts'
 import type { History, KeptMessage } from './history.ts'
 import type { TurnHost } from './host.ts'
-import { type FrameTerms, modelOf, termsOf, type TurnRequest } from './request.ts'
+import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
 import { shownMessage } from './shown-message.ts'
 import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
-import { countUsage } from './usage.ts'
+import { type Account, charged, sumOf, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
 
 type Keep = NonNullable<Change['keep']>
@@ -40,7 +40,7 @@ export class OpenTurn {
   #known: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
   /** Tools that the model called wrongly, by id; on record with what is written next. */
   readonly #mistaken = new Set<string>()
-  #usage: TurnUsage = { ...noUsage, cost: 0 }
+  #account: Account = {}
 
   constructor(invocation: Invocation, host: TurnHost, stop: TurnStop, history: History) {
     this.#invocation = invocation
@@ -51,7 +51,6 @@ export class OpenTurn {
     this.#frame = this.#request.frame
     this.#set = host.tools(invocation.request.position)
     history.shown = (message) => shownMessage(message, this.#set)
-    stop.within(this.#request.timeMs, invocation.request.createdAt)
   }
 
   /** Of the turn; '' where it is not known. */
@@ -71,7 +70,7 @@ export class OpenTurn {
     if (this.#last) return
     await this.#mend()
     const { message } = this.#request
-    for (const arrived of await this.#arrived(true)) this.#say(arrived.message, arrived.rows)
+    for (const { message: said, rows, secret } of await this.#arrived(true)) this.#say(said, rows, secret ? { secret } : {})
     if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: this.#host.clean(message) }] })
   }
 
@@ -80,13 +79,16 @@ export class OpenTurn {
     const last = this.#history.last
     if (last?.message.role !== 'assistant' || callsIn(last.message).length === 0) return
     const { results, owed } = await mended(this.#host, this.#invocation.request.position, last, this.#reads)
-    this.#say({ role: 'tool', results }, owed)
+    this.#say(
+      { role: 'tool', results },
+      owed.map(([, row]) => row(undefined)),
+    )
   }
 
   /** What an earlier execution has come to. */
-  #recalls({ usage, message, control }: KeptMessage): void {
-    if (usage) this.#used(usage)
-    if (message.role === 'tool' && isSwitch(control)) this.#switched(control.switchFrame)
+  #recalls({ message, account = this.#account }: KeptMessage): void {
+    this.#account = account
+    if (message.role === 'frame') this.#switched(message)
   }
 
   async runCalls(): Ends {
@@ -108,10 +110,13 @@ export class OpenTurn {
         turn: this.#id,
         others: ran.unheard,
       })
-    this.#say({ role: 'tool', results: ran.results }, [...ran.owed, ...this.#reveal(ran.mistaken)], {
+    this.#say({ role: 'tool', results: ran.results }, this.#reveal(ran.mistaken), {
       ...(ran.control ? { control: ran.control } : {}),
       ...(ran.invalid ? { invalid: this.#invalid + 1 } : {}),
     })
+    const shown = this.#history.forModel().at(-1)
+    for (const [order, row] of ran.owed)
+      this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
     if (this.#stop.outcome) return this.#stop.outcome
     if (ran.control) return this.#controlled(ran.control)
     if (this.#invalid < this.#limits.invalid) return null
@@ -155,7 +160,9 @@ export class OpenTurn {
   async isAnswered(): Ends {
     const last = this.#last
     if (last?.message.role !== 'assistant' || callsIn(last.message).length > 0) return null
-    return (await isSaid(this.#host, this.#invocation.request.position)) ? null : this.#ends('answer', null)
+    // What was said with its last answer is for the next turn.
+    if (this.#step < this.#limits.steps && (await isSaid(this.#host, this.#invocation.request.position))) return null
+    return this.#ends('answer', null)
   }
 
   async hear(): Ends {
@@ -164,14 +171,29 @@ export class OpenTurn {
       return failure({ class: 'resource_limit', code: 'turn_limit', message })
     }
     // Of a turn that begins they are there already.
-    if (this.#step > 0) for (const arrived of await this.#arrived(false)) this.#say(arrived.message, arrived.rows)
-    await sumUp(this.#host, this.#invocation, this.#history, {
-      model: this.#model,
-      most: this.#limits.historyTokens,
-      signal: this.#stop.signal,
-      say: (message, upTo, usage) => this.#say(message, [], { upTo, usage, model: this.#model.name }),
-    })
-    return null
+    if (this.#step > 0)
+      for (const { message, rows, secret } of await this.#arrived(false)) this.#say(message, rows, secret ? { secret } : {})
+    const model = this.#model
+    try {
+      await sumUp(this.#host, this.#invocation, this.#history, {
+        model,
+        most: this.#limits.historyTokens,
+        signal: this.#stop.signal,
+        next: (message, upTo, usage) => this.#next(message, { upTo, usage, model: model.name }),
+        add: (kept) => this.#history.add(kept),
+      })
+      return null
+    } catch (error) {
+      return this.#unanswered(model, error)
+    }
+  }
+
+  /** How the turn ends when its model could not answer. */
+  #unanswered({ name }: Model, error: unknown): Outcome {
+    if (!(error instanceof ModelFailure) || this.#stop.signal.aborted) throw error
+    this.#host.logger.error('A model could not answer', { model: name, turn: this.#id, error })
+    const message = `The model '${name}' could not answer: ${error.what}.`
+    return failure({ class: 'external', code: 'model_failed', message, retry: error.retryable ? { when: 'safe' } : { when: 'never' } })
   }
 
   async ask(): Ends {
@@ -179,7 +201,7 @@ export class OpenTurn {
     const step = this.#step + 1
     const { settings, parallel } = this.#frame
     const request = {
-      instructions: this.#instructions,
+      instructions: this.#host.switches.all.instructions(this.#on, this.#frame.instructions),
       settings,
       parallel,
       messages: this.#history.forModel(),
@@ -189,15 +211,13 @@ export class OpenTurn {
     if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')
       return failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
     let added: KeptMessage | null = null
-    let characters = 0
     try {
       await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {
         const answer = await askModel(this.#host, this.#invocation, model, { request, step, signal: this.#stop.signal })
         const usage = { ...answer.usage, cost: costOf(answer.usage, model.price) }
         const message: AssistantMessage = { role: 'assistant', parts: answer.parts }
-        const { kept, row, text } = this.#next(message, { step, usage, model: model.name })
+        const { kept, row } = this.#next(message, { step, usage, model: model.name, finish: answer.finish })
         added = kept
-        characters = text.length
         const tells = [
           {
             type: 'turn.answered' as const,
@@ -207,38 +227,20 @@ export class OpenTurn {
         return { done: String(kept.number), beside: { keep: [row], tells } }
       })
     } catch (error) {
-      if (!(error instanceof ModelFailure) || this.#stop.signal.aborted) throw error
-      this.#host.logger.error('A model could not answer', { model: model.name, turn: this.#id, error })
-      const message = `The model '${model.name}' could not answer: ${error.what}.`
-      return failure({ class: 'external', code: 'model_failed', message, retry: error.retryable ? { when: 'safe' } : { when: 'never' } })
+      return this.#unanswered(model, error)
     }
-    if (added) this.#adds(added, characters)
+    if (added) this.#history.add(added)
     return null
   }
 
-  /** What it has cost goes on the account of its session, whatever became of it. */
-  async count(): Promise<void> {
-    if (this.#step > 0)
-      await countUsage(this.#invocation, 'turn', { model: this.#frame.model, tool: null, usage: this.#usage, times: this.#step })
-  }
-
-  /** Of the frame, and of the capabilities that are on. */
-  get #instructions(): string | null {
-    const all = [
-      ...(this.#frame.instructions === null ? [] : [this.#frame.instructions]),
-      ...this.#host.switches.all.instructions(this.#on),
-    ]
-    return all.length === 0 ? null : all.join('\n\n')
+  /** What it has cost goes on the account of its session, whatever became of it: on record with its end. */
+  count(): void {
+    const { position, uid } = this.#invocation.request
+    if (Object.keys(this.#account).length > 0) this.#invocation.beside.keep(usageRow(position, uid, { models: this.#account, tool: null }))
   }
 
   get #limits(): Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'> {
-    const { steps, invalid, historyTokens } = this.#host.switches.all.limits(this.#on)
-    const tokens = Math.min(this.#request.historyTokens ?? Infinity, historyTokens)
-    return {
-      steps: Math.min(this.#request.steps, steps),
-      invalid: Math.min(this.#request.invalid, invalid),
-      historyTokens: tokens === Infinity ? null : tokens,
-    }
+    return strictest(this.#request, this.#host.switches.all.limits(this.#on))
   }
 
   get #step(): number {
@@ -293,30 +295,23 @@ export class OpenTurn {
 
   #next(message: Message, more: Partial<KeptMessage>): ReturnType<History['next']> {
     const { position } = this.#invocation.request
-    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, ...more, message }
-    return this.#history.next(position, given, this.#isSensitive(message))
+    const { usage, model } = more
+    if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
+    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...more, message }
+    return this.#history.next(position, given, more.secret ?? this.#isSensitive(message))
   }
 
   /** On record with what is written next. */
   #say(message: Message, rows: Keep = [], more: Partial<KeptMessage> = {}): void {
-    const { kept, row, text } = this.#next(message, more)
+    const { kept, row } = this.#next(message, more)
     this.#invocation.beside.keep(row, ...rows)
     this.#invocation.beside.tell('message.added', { message: kept.number, role: message.role, turn: this.#id })
-    this.#adds(kept, text.length)
-  }
-
-  #adds(kept: KeptMessage, characters: number): void {
-    this.#history.add(kept, characters)
-    if (kept.usage) this.#used(kept.usage)
-  }
-
-  #used({ cost, ...usage }: TurnUsage): void {
-    const { cost: before, ...had } = this.#usage
-    this.#usage = { ...addUsage(had, usage), cost: cost === null || before === null ? null : before + cost }
+    this.#history.add(kept)
   }
 
   /** What a sensitive tool was asked, and gave, is sealed here as it is with its call (DUR-12). */
   #isSensitive(message: Message): boolean {
+    if (message.role === 'summary') return this.#history.isSecret
     const names =
       message.role === 'assistant'
         ? callsIn(message).map(({ name }) => name)
@@ -329,10 +324,8 @@ export class OpenTurn {
   #ends(end: TurnValue['end'], value: Json): Outcome {
     const said = this.#history.lastOf(this.#id, 'assistant')
     const text = said?.message.role === 'assistant' ? textIn(said.message.parts) : ''
-    const ended: TurnValue = { end, text, value, steps: this.#step, usage: this.#usage }
+    const { times: _, ...usage } = sumOf(this.#account)
+    const ended: TurnValue = { end, text, value, steps: this.#step, usage, finish: said?.finish ?? 'other' }
     return { status: 'success', value: ended as unknown as Json }
   }
 }
-
-const isSwitch = (control: unknown): control is Extract<Control, { switchFrame: unknown }> =>
-  typeof control === 'object' && control !== null && 'switchFrame' in control

@@ -110,3 +110,16 @@ function limitsOf({ steps = 20, invalid = 3, time, historyTokens }: TurnLimits):
       wrong(`limits.${what} is ${String(value)}, not a whole number from 1 on`)
   return { steps, invalid, timeMs: time === undefined ? null : milliseconds(time, 'limits.time'), historyTokens: historyTokens ?? null }
 }
+
+/** Of what was asked for, and of what capabilities allow. */
+export function strictest(
+  { steps, invalid, historyTokens }: Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'>,
+  most: { readonly steps: number; readonly invalid: number; readonly historyTokens: number },
+): Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'> {
+  const tokens = Math.min(historyTokens ?? Infinity, most.historyTokens)
+  return {
+    steps: Math.min(steps, most.steps),
+    invalid: Math.min(invalid, most.invalid),
+    historyTokens: tokens === Infinity ? null : tokens,
+  }
+}

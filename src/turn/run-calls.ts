@@ -18,7 +18,7 @@ import type { TurnHost } from './host.ts'
 export interface Ran {
   readonly results: readonly ResultPart[]
   /** Calls for which placeholders stand. */
-  readonly owed: NonNullable<Change['keep']>
+  readonly owed: readonly Owed[]
   /** What the calls made of the turn: the first in their order that says something. */
   readonly control: Control | null
   /** Others had something to say as well, and were not heard. */
@@ -28,6 +28,9 @@ export interface Ran {
   /** Tools whose arguments were not valid, by name. */
   readonly mistaken: readonly string[]
 }
+
+/** Where it stands among the calls, and its row: with its id as the model knows it. */
+export type Owed = readonly [number, (shown: string | undefined) => NonNullable<Change['keep']>[number]]
 
 export interface CallsOfStep {
   readonly step: number
@@ -93,7 +96,7 @@ async function untilSaid(host: TurnHost, invocation: Invocation, batch: Batch): 
   const said = new Promise<'said'>((resolve, reject) => {
     const forget = invocation.onStop((why) => 'over' in why && reject(why.over))
     const look = (): void => void isSaid(host, invocation.request.position).then((yes) => yes && resolve('said'), reject)
-    const unlisten = host.store.onHint(look)
+    const unlisten = host.said.listen(invocation.request.position, look)
     stop = () => {
       forget()
       unlisten()
@@ -121,7 +124,7 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
   const [first, ...others] = controls
   return {
     results,
-    owed: answers.flatMap(({ answer, position }) => (isOpen(answer) ? owedRow(position, answer.name) : [])),
+    owed: answers.flatMap(({ answer, position }, order): Owed[] => (isOpen(answer) ? [[order, owedRow(position, answer.name)]] : [])),
     control: first?.control ?? null,
     unheard: others.map(({ name }) => name),
     invalid: answers.length > 0 && answers.every(({ answer }) => isInvalid(answer)),
@@ -132,11 +135,13 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
 const isOpen = (answer: Answer): answer is OpenCall => answer.status === 'waiting' || answer.status === 'running'
 
 /** What comes of it is to be told. */
-export function owedRow(position: CallPosition, name: string): Ran['owed'][number] {
-  const { batch, id, occurrence } = position
-  const row: OwedRow = { batch, id, occurrence, name }
-  return { ...owedName(position, frame(batch, id, occurrence)), value: JSON.stringify(row) }
-}
+export const owedRow =
+  (position: CallPosition, name: string): Owed[1] =>
+  (shown) => {
+    const { batch, id, occurrence } = position
+    const row: OwedRow = { batch, id, occurrence, name, ...(shown === undefined || shown === id ? {} : { shown }) }
+    return { ...owedName(position, frame(batch, id, occurrence)), value: JSON.stringify(row) }
+  }
 
 const tooMany = (most: number): ResultPart['parts'] => [
   { type: 'text', text: `[Tool execution failed]\nAt most ${most} calls are taken at once; this one was not run.` },

@@ -24,6 +24,8 @@ export interface StartHost {
   readonly ids: Ids
   readonly sizes: Sizes
   readonly sealAll: boolean
+  /** The same, its words without secrets. */
+  words(outcome: Outcome): Outcome
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
   /** It can be asked here from now on. */
@@ -53,7 +55,7 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
   const started = begin(host, asked, first)
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
-    return { ...(ended as unknown as Outcome<TurnValue>), turn: id }
+    return { ...(host.words(ended) as unknown as Outcome<TurnValue>), turn: id }
   })
   const cancel = async (reason: string, by?: string): Promise<boolean> => host.engine().cancel((await started).uid, new Cancel(reason, by))
   outcome.catch(() => {}) // heard by whoever awaits it
@@ -67,7 +69,9 @@ async function begin(
   first: () => Promise<void> | undefined,
 ): Promise<{ uid: string; settled: Promise<{ outcome: Outcome }> }> {
   await first()
-  if (await host.store.kept(endName(asked.position, ''))) throw new PawlError('session_ended')
+  // One that was asked for before its session ended is told all the same.
+  if ((await host.store.kept(endName(asked.position, ''))) && !(await host.store.callAt(asked.position)))
+    throw new PawlError('session_ended')
   const started = await host.engine().start(asked)
   if (started.as === 'conflict') throw new PawlError('turn_conflict', `The id is '${asked.position.id}'.`)
   return started

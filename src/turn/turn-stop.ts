@@ -11,6 +11,7 @@ export class TurnStop {
   readonly #forget: () => void
   #callOff = (): void => {}
   #outcome: Outcome | null = null
+  #why = { reason: 'The turn has ended', by: null as string | null }
 
   constructor(invocation: Invocation, clock: Clock) {
     this.#clock = clock
@@ -25,6 +26,11 @@ export class TurnStop {
   /** How it ends then. */
   get outcome(): Outcome | null {
     return this.#outcome
+  }
+
+  /** What is told to those who stop with it. */
+  get why(): { readonly reason: string; readonly by: string | null } {
+    return this.#why
   }
 
   /** From the instant at which it was asked for. */
@@ -54,6 +60,7 @@ export class TurnStop {
 
   #ends(outcome: Outcome, why: Cancel): void {
     this.#outcome ??= outcome
+    this.#why = { reason: why.reason, by: why.by }
     this.#abort.abort(why)
   }
 }

@@ -6,40 +6,47 @@ import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
 import { headName, type HeadRow } from '../journal/message.ts'
 import { isLoss, PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
-import { encode } from '../kernel/value.ts'
-import { enter } from './enter.ts'
+import { decode, encode } from '../kernel/value.ts'
+import { enter, Line } from './enter.ts'
 import { Histories } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { OpenTurn } from './open-turn.ts'
+import type { TurnRequest } from './request.ts'
+import { stopCalls } from './stop-calls.ts'
 import { TurnStop } from './turn-stop.ts'
 
 export function turning(host: TurnHost): Drive {
   const histories = new Histories()
+  const line = new Line()
   return async (invocation) => {
     const stop = new TurnStop(invocation, host.clock)
+    const { timeMs } = decode(invocation.request.input) as unknown as TurnRequest
+    stop.within(timeMs, invocation.request.createdAt)
+    const leaveLine = line.join(invocation.request)
     try {
-      return await life(invocation, host, histories, stop)
+      return await life(invocation, host, { histories, line }, stop)
     } finally {
+      leaveLine()
       stop.close()
     }
   }
 }
 
-async function life(invocation: Invocation, host: TurnHost, histories: Histories, stop: TurnStop): Promise<ToSettle> {
+interface Kept {
+  readonly histories: Histories
+  readonly line: Line
+}
+
+async function life(invocation: Invocation, host: TurnHost, { histories, line }: Kept, stop: TurnStop): Promise<ToSettle> {
   if (invocation.deaths >= host.poisonAfter) return { settle: poisoned(invocation) } // too many workers died over it
   await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
-  const head = await enter(invocation, host) // one turn at a time in a session
+  const head = await enter(invocation, host, line, stop) // one turn at a time in a session
   if (!head) return stop.before()
-  try {
-    const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
-      body(invocation, host, histories, { head, stop }),
-    )
-    leave(invocation, head)
-    return { settle, text: encode(settle) }
-  } catch (error) {
-    histories.forget(invocation.request.position) // what it had added may not be on record
-    throw error
-  }
+  const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
+    body(invocation, host, histories, { head, stop }),
+  )
+  leave(invocation, head)
+  return { settle, text: encode(settle) }
 }
 
 async function body(
@@ -48,8 +55,11 @@ async function body(
   histories: Histories,
   { head, stop }: { head: HeadRow; stop: TurnStop },
 ): Promise<Outcome> {
+  const { position } = invocation.request
+  let turn: OpenTurn | null = null
   try {
-    const turn = new OpenTurn(invocation, host, stop, await histories.of(host.store, invocation.request.position, head.born))
+    const history = await histories.take(host.store, position, head.born)
+    turn = new OpenTurn(invocation, host, stop, history)
     await turn.begin() // what the user said, and what has arrived
     for (;;) {
       const ended =
@@ -59,11 +69,16 @@ async function body(
         (await turn.hear()) ?? // what has arrived; and what is too long is summed up
         (await turn.ask()) // the model: its answer is on record
       if (!ended) continue
-      await turn.count()
+      if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.why)
+      turn.count()
+      histories.giveBack(position, history)
       return ended
     }
   } catch (error) {
-    return stopped(error, invocation, host, stop)
+    const ended = stopped(error, invocation, host, stop)
+    if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.why)
+    turn?.count()
+    return ended
   }
 }
 

@@ -1,45 +1,52 @@
-// What models have cost (SESS-11): per answer with its message, per turn in its outcome, and per session, model and tool here. Counted once for each turn and
-// each completion, whatever crashes.
+// What models have cost (SESS-11): per answer with its message, per turn in its outcome, and per session, model and tool here. A turn has one row, written with
+// its end; a completion has one, written with its step. So each is counted once, whatever crashes.
 
-import type { Invocation } from '../engine/engine.ts'
 import { usageName } from '../journal/message.ts'
 import { addUsage, noUsage } from '../model/model.ts'
 import type { SessionUsage, TurnUsage, UsageOf } from '../model/turn.ts'
-import type { Store } from '../store/store.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Change, Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
 
+/** By the name of the model. */
+export type Account = { readonly [model: string]: UsageOf }
+
+interface UsageRow {
+  readonly models: Account
+  /** In whose body the model was asked; null for a turn. */
+  readonly tool: string | null
+}
+
 const none: UsageOf = { ...noUsage, cost: 0, times: 0 }
-const nothing: SessionUsage = { total: none, models: {}, tools: {} }
-
-/** `tool`: in whose body the model was asked; null for a turn. */
-export async function countUsage(
-  invocation: Invocation,
-  key: string,
-  { model, tool, usage, times }: { model: string; tool: string | null; usage: TurnUsage; times: number },
-): Promise<void> {
-  await invocation.tally({
-    key: `usage:${key}`,
-    names: [usageName(invocation.request.position)],
-    count([kept]) {
-      const before = kept === null || kept === undefined ? nothing : (JSON.parse(kept) as SessionUsage)
-      const more = { ...usage, times }
-      const after: SessionUsage = {
-        total: plus(before.total, more),
-        models: { ...before.models, [model]: plus(before.models[model] ?? none, more) },
-        tools: tool === null ? before.tools : { ...before.tools, [tool]: plus(before.tools[tool] ?? none, more) },
-      }
-      return { keep: [JSON.stringify(after)], mark: '1' }
-    },
-  })
-}
-
-export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
-  const kept = await store.kept(usageName(of))
-  return kept ? (JSON.parse(kept.value) as SessionUsage) : nothing
-}
 
 const plus = ({ cost, times, ...usage }: UsageOf, more: UsageOf): UsageOf => ({
   ...addUsage(usage, more),
   cost: cost === null || more.cost === null ? null : cost + more.cost,
   times: times + more.times,
 })
+
+export const charged = (account: Account, model: string, usage: TurnUsage): Account => ({
+  ...account,
+  [model]: plus(account[model] ?? none, { ...usage, times: 1 }),
+})
+
+export const sumOf = (account: Account): UsageOf => Object.values(account).reduce((sum, each) => plus(sum, each), none)
+
+/** `key` names the turn or the completion in the whole store. */
+export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['keep']>[number] => ({
+  ...usageName(of, key),
+  value: JSON.stringify(row),
+})
+
+/** Costs what there is: a row for each turn, and for each time that a body asked. */
+export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
+  let models: Account = {}
+  let tools: Account = {}
+  const { tenant, session } = of
+  for await (const { value } of everyKept(store, { of: usageName(of, '').of, tenant, session })) {
+    const { models: more, tool } = JSON.parse(value) as UsageRow
+    for (const [model, usage] of Object.entries(more)) models = { ...models, [model]: plus(models[model] ?? none, usage) }
+    if (tool !== null) tools = { ...tools, [tool]: plus(tools[tool] ?? none, sumOf(more)) }
+  }
+  return { total: sumOf(models), models, tools }
+}

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { freshMemory, freshSqlite } from '../adversary/kit.ts'
 import { type Ground, matrix } from '../crash/task-matrix.ts'
-import { searchTurn, wholeTurn } from './turn-scenarios.ts'
+import { oddTurn, searchTurn, wholeTurn } from './turn-scenarios.ts'
 
 const grounds: Record<string, () => Ground> = {
   memory: () => ({ ...freshMemory(), gone: async () => {} }),
@@ -38,4 +38,13 @@ describe.each(Object.keys(grounds))('%s', (name) => {
     expect(found).toEqual([])
     expect(deaths).toBeGreaterThan(15)
   })
+  test(
+    'SESS-1 CALL-5: a turn whose model asks for tools that there are not, killed at every recorded write',
+    { timeout: 60_000 },
+    async () => {
+      const { found, deaths } = await matrix(oddTurn, grounds[name] as () => Ground)
+      expect(found).toEqual([])
+      expect(deaths).toBeGreaterThan(8)
+    },
+  )
 })

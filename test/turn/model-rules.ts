@@ -1,6 +1,9 @@
-// What OpenAI and Anthropic ask of a list of messages, as one checker: what is wrong with it, a sentence each.
+// What OpenAI and Anthropic ask of a list of messages, as one checker: what is wrong with it, a sentence each. The stricter of the two counts: results come
+// right after their calls, one each and in their order; no text is blank; no message ends with a thought; names are what both take.
 
 import type { ModelMessage } from 'pawl'
+
+const name64 = /^[A-Za-z0-9_-]{1,64}$/
 
 export function problemsIn(messages: readonly ModelMessage[]): string[] {
   const wrong: string[] = []
@@ -12,14 +15,19 @@ export function problemsIn(messages: readonly ModelMessage[]): string[] {
     switch (message.role) {
       case 'user':
         if (message.parts.length === 0) wrong.push(`message ${index} is empty`)
-        for (const part of message.parts) if (part.type === 'text' && part.text === '') wrong.push(`message ${index} has an empty text`)
+        for (const part of message.parts)
+          if (part.type === 'text' && part.text.trim() === '') wrong.push(`message ${index} has an empty text`)
         if (next?.role === 'user') wrong.push(`two messages of the user at ${index}`)
         if (next?.role === 'tool') wrong.push(`results without calls at ${index + 1}`)
         break
       case 'assistant': {
         const calls = message.parts.filter((part) => part.type === 'call')
         if (message.parts.length === 0) wrong.push(`message ${index} is empty`)
+        if (message.parts.at(-1)?.type === 'reasoning') wrong.push(`message ${index} ends with a thought`)
+        for (const part of message.parts)
+          if (part.type === 'text' && part.text.trim() === '') wrong.push(`message ${index} has an empty text`)
         for (const { id, name } of calls) {
+          if (!name64.test(name)) wrong.push(`a call of message ${index} has the name ${JSON.stringify(name)}`)
           if (ids.has(id)) wrong.push(`the id ${id} is used twice`)
           ids.add(id)
           if (id === '' || name === '') wrong.push(`a call of message ${index} has no id or name`)
@@ -31,8 +39,9 @@ export function problemsIn(messages: readonly ModelMessage[]): string[] {
           wrong.push(`calls of message ${index} have no results`)
           break
         }
-        const told = next.results.map(({ callId }) => callId).join(' ')
-        if (told !== calls.map(({ id }) => id).join(' ')) wrong.push(`results of message ${index} are ${told}`)
+        const told = next.results.map(({ callId, name }) => `${callId} of ${name}`).join(', ')
+        const asked = calls.map(({ id, name }) => `${id} of ${name}`).join(', ')
+        if (told !== asked) wrong.push(`results of message ${index} are of ${told}, its calls ${asked}`)
         break
       }
       case 'tool':

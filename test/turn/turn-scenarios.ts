@@ -149,3 +149,37 @@ export const searchTurn: Scenario = {
     return Object.keys(w.effects).filter((name) => !right.has(name))
   },
 }
+
+const odd = (w: World) =>
+  scriptedModel(
+    [
+      { call: [{ name: 'no_such_tool' }, { name: 'look', input: '{"n":' }, { name: 'look', input: { n: 1 } }] },
+      { call: { name: 'odd name!', id: 'call_1_1' } },
+      'Then not.',
+    ],
+    {
+      name: 'm',
+      async wait({ request }) {
+        for (const problem of problemsIn(request.messages)) w.did(`problem: ${problem}`)
+      },
+    },
+  )
+
+export const oddTurn: Scenario = {
+  name: 'a turn whose model asks for tools that there are not',
+  cites: 'SESS-1',
+  tools,
+  options: (w): Partial<RuntimeOptions> => ({ models: [odd(w)] }),
+  asks: [],
+  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Go' }).outcome],
+  ends: [{ status: 'success', value: { end: 'answer', text: 'Then not.', steps: 3 } }],
+  most: {},
+  async laws(w) {
+    const messages = await w.runtime.session('s').messages.list()
+    const said = roles(messages)
+    return [
+      ...(said === `user${' assistant tool'.repeat(2)} assistant` ? [] : [`history is ${said}`]),
+      ...Object.keys(w.effects).filter((name) => name.startsWith('problem')),
+    ]
+  },
+}

@@ -100,6 +100,33 @@ for (const [kind, fresh] of [
       expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['first'], ['first'], ['later']])
     })
 
+    test('SESS-4: one turn at a time in a session, on two workers too', async () => {
+      const { clock, store } = fresh()
+      const shared: Store = { ...store, close: async () => {} }
+      let speaking = 0
+      let most = 0
+      const model = scriptedModel([{ when: /./, say: 'ok' }], {
+        name: 'm',
+        async wait() {
+          most = Math.max(most, ++speaking)
+          for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+          speaking--
+        },
+      })
+      const two = [0, 1].map(() => createRuntime({ store: shared, clock, logger: quiet, models: [model] }))
+      const workers = await Promise.all(two)
+      runtimes.push(...workers)
+      const turns = Array.from(
+        { length: 10 },
+        (_, n) => (workers[n % 2] as Runtime).session('s').turn({ model: 'm', message: `m${n}` }).outcome,
+      )
+      const ended = await after(Promise.all(turns), clock)
+      expect(ended).toMatchObject({ value: Array.from({ length: 10 }, () => ({ status: 'success' })) })
+      expect(most).toBe(1)
+      const roles = (await (workers[0] as Runtime).session('s').messages.list()).map(({ message }) => message.role)
+      expect(roles.join(' ')).toBe(Array.from({ length: 10 }, () => 'user assistant').join(' '))
+    })
+
     test('SESS-4: one turn at a time in a session; another waits for it', async () => {
       const open_ = Promise.withResolvers<void>()
       const slow = scriptedModel(['one'], { name: 'slow', wait: () => open_.promise })

@@ -1,11 +1,22 @@
 // TOOL-8: what the adapters give and take, held to the types of the installed SDKs.
 
 import type Anthropic from '@anthropic-ai/sdk'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { generateText, type StopCondition, streamText, tool as aiTool, type ToolSet } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import type OpenAI from 'openai'
-import { createRuntime, type Json, type Session, tool } from 'pawl'
-import { aiTools, fromAiSdk, isLost, pawlTools, wrapTools } from 'pawl/ai-sdk'
+import { createRuntime, type Json, type Model, type Session, tool } from 'pawl'
+import {
+  type AiCallOptions,
+  type AiLanguageModel,
+  aiModel,
+  type AiPromptMessage,
+  aiTools,
+  fromAiSdk,
+  isLost,
+  pawlTools,
+  wrapTools,
+} from 'pawl/ai-sdk'
 import { anthropicResults, anthropicTools, callsFromAnthropic, fromAnthropic, runAnthropic } from 'pawl/anthropic'
 import { callsFromOpenAI, fromOpenAI, openaiResults, openaiTools, runOpenAI } from 'pawl/openai'
 import { expectTypeOf, test } from 'vitest'
@@ -68,4 +79,15 @@ test('TOOL-8: the AI SDK takes the tools, and its tools are taken and come back 
   const first = generated.toolCalls[0]
   if (first?.toolName === 'city' && !first.dynamic) expectTypeOf(first.input).toEqualTypeOf<{ at: string }>()
   streamText({ model, prompt: 'x', tools: { ...aiTools(session), ...wrapTools(session, existing) }, stopWhen: [isLost] })
+})
+
+test('SESS-2: any language model of the AI SDK is one that turns can ask', () => {
+  const given = {} as LanguageModelV4
+  expectTypeOf(aiModel(given)).toEqualTypeOf<Model>()
+  aiModel(new MockLanguageModelV4(), { name: 'mock', contextTokens: 1_000, price: { input: 1, output: 2 } })
+  expectTypeOf<LanguageModelV4>().toExtend<AiLanguageModel>()
+  expectTypeOf<AiCallOptions>().toExtend<LanguageModelV4CallOptions>()
+  expectTypeOf<AiPromptMessage[]>().toExtend<LanguageModelV4Prompt>()
+  // @ts-expect-error its name alone is no model
+  aiModel('gpt-5')
 })

@@ -9,10 +9,11 @@ import {
   ModelFailure,
   type ModelPrice,
   type ModelRequest,
+  PawlError,
   type Usage,
 } from '../../index.ts'
 import { providerSchema } from '../../tool/convert.ts'
-import { type AiPromptMessage, promptOf } from './prompt.ts'
+import { type AiPromptMessage, type PromptTerms, promptOf } from './prompt.ts'
 
 /** What is used of `LanguageModelV4`; test/types holds it to the installed one. */
 export interface AiLanguageModel {
@@ -53,38 +54,55 @@ export interface AiModelOptions {
   readonly contextTokens?: number
   /** For a million tokens. */
   readonly price?: ModelPrice
-  /** Which files it can read; the others it is told of by name. Default: images and PDF. */
+  /** Which files it can read; the others it is told of by name. Default: images (PNG, JPEG, GIF, WebP) and PDF. */
   readonly reads?: (mediaType: string) => boolean
+  /**
+   * Whether its provider takes files in results of tools. Where it does not, as with all of the chat completions protocol, they follow the results in a
+   * message of their own. Default: what is known of the provider.
+   */
+  readonly filesInResults?: boolean
 }
 
-const imagesAndPdf = (mediaType: string): boolean => mediaType.startsWith('image/') || mediaType === 'application/pdf'
+const imagesAndPdf = (mediaType: string): boolean => /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/.test(mediaType)
+
+/** Others write the bytes into the text of the result, as numbers. */
+const takesFilesInResults = (provider: string): boolean =>
+  /anthropic|bedrock|\.responses$|^google\./.test(provider) && !provider.endsWith('.chat')
 
 export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): Model {
+  const given = (typeof model === 'object' || typeof model === 'function' ? model : null) as Partial<AiLanguageModel> | null
+  if (typeof given?.doStream !== 'function' || given.specificationVersion !== 'v4')
+    throw new PawlError('model_invalid', 'aiModel() takes a language model of a provider package of AI SDK 7, as openai(…) gives it.')
   const { name = `${model.provider}/${model.modelId}`.replaceAll(/[^\w.:/@-]/g, '_'), contextTokens, price, reads = imagesAndPdf } = options
+  const { filesInResults = takesFilesInResults(model.provider) } = options
+  const terms = { reads, filesInResults, plainIds: /anthropic|bedrock/.test(model.provider) }
   return {
     name,
     ...(contextTokens === undefined ? {} : { contextTokens }),
     ...(price === undefined ? {} : { price }),
     async generate(call) {
+      const options = await asked(call, model.provider, { ...terms, read: call.read })
+      let began = false
       try {
-        const { stream } = await model.doStream(await asked(call, reads))
+        const { stream } = await model.doStream(options)
+        began = true
         return await gathered(stream, call)
       } catch (error) {
-        throw failureOf(error)
+        throw failureOf(error, began)
       }
     },
   }
 }
 
-async function asked({ request, signal, read }: ModelCall, reads: (mediaType: string) => boolean): Promise<AiCallOptions> {
+async function asked({ request, signal }: ModelCall, provider: string, terms: PromptTerms): Promise<AiCallOptions> {
   const { tools, settings } = request
   const { maxOutputTokens, temperature, topP, seed, stop, reasoning } = settings
   const given = { maxOutputTokens, temperature, topP, seed, reasoning, stopSequences: stop && [...stop] }
   return {
-    prompt: await promptOf(request, read, reads),
+    prompt: await promptOf(request, terms),
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as object),
     ...(tools.length === 0 ? {} : { tools: tools.map(toolOf), toolChoice: { type: 'auto' } }),
-    ...providerOptions(request),
+    ...providerOptions(request, provider),
     abortSignal: signal,
   }
 }
@@ -102,16 +120,19 @@ const toolOf = ({
   ...(examples.length === 0 ? {} : { inputExamples: examples.map((input) => ({ input: input as never })) }),
 })
 
-/** How "one call at a time" is said to those who can be told. */
-const oneAtATime: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
-  openai: { parallelToolCalls: false },
-  anthropic: { disableParallelToolUse: true },
+/** How "one call at a time" is said to those who can be told, under their own names. */
+function oneAtATime(provider: string): Record<string, Record<string, Json>> {
+  const own = (provider.split('.')[0] ?? '').trim()
+  if (/anthropic/.test(provider)) return { anthropic: { disableParallelToolUse: true } }
+  if (/^(openai|azure)$/.test(own)) return { openai: { parallelToolCalls: false } }
+  if (/^(groq|mistral)$/.test(own)) return { [own]: { parallelToolCalls: false } }
+  // Packages of the chat completions protocol hand on what they do not know; others leave it out.
+  return own === '' ? {} : { [own.replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())]: { parallel_tool_calls: false } }
 }
 
-function providerOptions({ parallel, tools, settings }: ModelRequest): Pick<AiCallOptions, 'providerOptions'> {
-  const own: Record<string, Record<string, Json>> = {}
-  for (const [provider, said] of Object.entries(parallel || tools.length === 0 ? {} : oneAtATime)) own[provider] = { ...said }
-  for (const [provider, said] of Object.entries(settings.provider ?? {})) own[provider] = { ...own[provider], ...said }
+function providerOptions({ parallel, tools, settings }: ModelRequest, provider: string): Pick<AiCallOptions, 'providerOptions'> {
+  const own = parallel || tools.length === 0 ? {} : oneAtATime(provider)
+  for (const [name, said] of Object.entries(settings.provider ?? {})) own[name] = { ...own[name], ...said }
   return Object.keys(own).length === 0 ? {} : { providerOptions: own as Record<string, Record<string, never>> }
 }
 
@@ -128,7 +149,7 @@ async function gathered(stream: ReadableStream<AiStreamPart>, { told, signal }: 
     const at = open.get(`${type}:${String(part.id)}`) as number
     const { text, ...rest } = parts[at] as Extract<AssistantPart, { text: string }>
     parts[at] = { ...rest, text: text + String(part.delta), ...metaOf(part.providerMetadata) }
-    told({ type, delta: String(part.delta) })
+    if (part.delta !== '') told({ type, delta: String(part.delta) })
   }
   const close = (type: 'text' | 'reasoning', part: AiStreamPart): void => {
     const at = open.get(`${type}:${String(part.id)}`)
@@ -206,20 +227,42 @@ function usageOf(usage: unknown): Usage {
   }
 }
 
+/** In an answer that had begun: errors that come again if it is asked again. */
+const final = /invalid|auth|permission|billing|quota|not_found|too_large|policy|unsupported/
+
+interface ProviderError {
+  readonly name?: unknown
+  readonly type?: unknown
+  readonly code?: unknown
+  readonly statusCode?: unknown
+  readonly isRetryable?: unknown
+  readonly responseHeaders?: Readonly<Record<string, string>>
+}
+
 /** What may pass is said to be so; what a provider wrote is for the log alone. */
-function failureOf(error: unknown): ModelFailure {
+function failureOf(error: unknown, began: boolean): ModelFailure {
   if (error instanceof ModelFailure) return error
-  const { statusCode, isRetryable, responseHeaders, name } = (typeof error === 'object' && error !== null ? error : {}) as {
-    statusCode?: unknown
-    isRetryable?: unknown
-    responseHeaders?: Record<string, string>
-    name?: unknown
-  }
+  const said = (typeof error === 'object' && error !== null ? error : {}) as ProviderError
+  const { statusCode, isRetryable, name } = said
   if (name === 'AbortError') return new ModelFailure('it was stopped', { cause: error })
-  const what = typeof statusCode === 'number' ? `HTTP ${statusCode}` : name === 'TypeError' ? 'it could not be reached' : 'it failed'
-  const mayPass =
-    isRetryable === true ||
-    (typeof statusCode === 'number' ? statusCode === 408 || statusCode === 429 || statusCode >= 500 : name === 'TypeError')
-  const after = Number(responseHeaders?.['retry-after-ms'] ?? Number(responseHeaders?.['retry-after']) * 1000)
-  return new ModelFailure(what, { retryable: mayPass, cause: error, ...(Number.isFinite(after) && after >= 0 ? { afterMs: after } : {}) })
+  const status = typeof statusCode === 'number' ? statusCode : null
+  const unreachable = name === 'TypeError' || (isRetryable === true && status === null)
+  const what = began ? 'its answer broke off' : status !== null ? `HTTP ${status}` : unreachable ? 'it could not be reached' : 'it failed'
+  const afterMs = afterOf(said)
+  return new ModelFailure(what, { retryable: mayPass(said, began), cause: error, ...(afterMs === null ? {} : { afterMs }) })
+}
+
+function mayPass({ statusCode, isRetryable, name, type, code }: ProviderError, began: boolean): boolean {
+  if (typeof isRetryable === 'boolean') return isRetryable
+  if (typeof statusCode === 'number') return statusCode === 408 || statusCode === 409 || statusCode === 429 || statusCode >= 500
+  return began ? !final.test(`${String(type)} ${String(code)}`) : name === 'TypeError'
+}
+
+/** When to come back: in milliseconds, in seconds, or as a date of the provider's own clock. */
+function afterOf({ responseHeaders: headers = {} }: ProviderError): number | null {
+  const seconds = headers['retry-after']
+  const ms = headers['retry-after-ms'] ?? (seconds === undefined ? undefined : Number(seconds) * 1000)
+  const after = Number(ms ?? Number.NaN)
+  const late = Number.isNaN(after) ? Date.parse(seconds ?? '') - Date.parse(headers.date ?? '') : after
+  return Number.isFinite(late) && late >= 0 ? late : null
 }

@@ -1,5 +1,6 @@
 // Whoever asks for a call that is there: it is the same call if the content is.
 
+import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
 import { sameContent } from '../content.ts'
 import type { Asked, Started } from '../engine.ts'
@@ -14,6 +15,9 @@ export function joined(store: Store, live: Live, asked: Asked): Started | Promis
   return (async () => {
     const record = (await store.callAt(live.position)) ?? (live.invocation as LocalInvocation).request
     if (sameContent(record, asked)) return { as: 'accepted', uid: live.uid, settled: live.settled(), parked: live.parked }
-    return { as: 'conflict', recorded: { tool: record.tool, input: record.input } }
+    return { as: 'conflict', recorded: { tool: calledIn(record), input: record.input } }
   })()
 }
+
+/** The name that it was called by, where the record calls the tool something else. */
+const calledIn = ({ tool, options }: CallRecord): string => (options === null ? null : (JSON.parse(options) as CallOptions).name) ?? tool

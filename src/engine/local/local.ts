@@ -3,7 +3,7 @@
 
 import { PawlError } from '../../kernel/errors.ts'
 import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
-import type { CallPosition, CallRecord, Resolution, WaitRecord } from '../../journal/call-state.ts'
+import { absentTool, type CallPosition, type CallRecord, type Resolution, type WaitRecord } from '../../journal/call-state.ts'
 import { timesOf } from '../../journal/times.ts'
 import { isUnreadable } from '../../secret/seal.ts'
 import type { Hint } from '../../store/store.ts'
@@ -182,8 +182,8 @@ export class LocalEngine implements Engine {
   }
 
   #begin(asked: Asked): Live {
-    // What has no tool is not left to workers: none of them would have it.
-    const isOurs = this.#works || !this.#tools().includes(asked.tool)
+    // What has no tool is not left to workers: there may be none, and anybody can say it.
+    const isOurs = this.#works || asked.tool === absentTool || !this.#tools().includes(asked.tool)
     const [record, options] = newRecord(asked, this.#host, isOurs)
     const live = this.#lives.add(record)
     // Its body may begin at once: whoever asks for the same call in its first line must find it.

@@ -168,7 +168,7 @@ const host = {
   },
   outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
   complete: () => Promise.reject(new Error('The spike has no models')),
-  used: () => Promise.reject(new Error('The spike has no models')),
+  usageRows: () => [],
   turn: () => Promise.reject(new Error('The spike has no turns')),
   live: quiet,
   poisonAfter: 3,

@@ -1,0 +1,33 @@
+// Who answers at the desk: a script, or a real model if there is a key for one.
+
+import type { Model, ModelMessage } from 'pawl'
+import { aiModel } from 'pawl/ai-sdk'
+import { scriptedModel } from 'pawl/testing'
+
+export const instructions = `You work at the support desk of a shop. Look an order up before you refund it. Start exports in the background with
+spawn_background, and wait for them with wait_task before you answer. Be brief.`
+
+export async function deskModel(): Promise<Model> {
+  const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseURL = 'https://api.openai.com/v1', OPENAI_MODEL: name = 'gpt-5-mini' } = process.env
+  if (!apiKey) return scripted
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+  return aiModel(createOpenAICompatible({ name: 'openai', baseURL, apiKey })(name))
+}
+
+const taskIn = (messages: readonly ModelMessage[]): string => /\\"task_id\\":\\"([^"\\]+)/.exec(JSON.stringify(messages))?.[1] ?? ''
+
+const scripted = scriptedModel([
+  { say: 'I am sorry to hear that. Let me look it up.', call: { name: 'look_up_order', input: { order: 'A1' } } },
+  {
+    say: 'I start the export, and ask for the refund.',
+    call: [
+      { name: 'spawn_background', input: { tool: 'export_orders', args: { customer: 'ada' }, title: 'Export of orders' } },
+      { name: 'refund', input: { order: 'A1', cents: 4200 } },
+    ],
+  },
+  ({ request }) => ({ call: { name: 'wait_task', input: { task_id: taskIn(request.messages), timeout_seconds: 60 } } }),
+  ({ request }) =>
+    JSON.stringify(request.messages).includes('re_ch_A1')
+      ? 'Done: 42.00 € are on their way, and your orders are in /exports/ada.csv.'
+      : 'Your orders are in /exports/ada.csv. The refund was not approved.',
+])

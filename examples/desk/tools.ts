@@ -1,0 +1,79 @@
+// The tools of the support desk: a look-up that is busy at first, a refund that asks a person, an export that takes its time.
+
+import { retry, says, tool } from 'pawl'
+import { z } from 'zod'
+import { mail, payments, warehouse } from '../outside.ts'
+
+const takes = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const money = (cents: number): string => `${(cents / 100).toFixed(2)} €`
+
+export const lookUp = tool({
+  name: 'look_up_order',
+  title: 'Look up an order',
+  description: 'What was ordered, for how much, and how it stands.',
+  input: z.object({ order: z.string() }),
+  hints: { readOnly: true },
+  narrate: says(
+    { en: { started: 'Looking up order {}', completed: 'Looked up order {}', failed: 'Could not look up order {}' } },
+    ({ order }) => order,
+  ),
+  async execute({ order }) {
+    const found = await warehouse.order(order)
+    if (found === 'busy') throw retry({ message: 'The warehouse is busy', after: '300ms' })
+    return found
+  },
+})
+
+export const refund = tool({
+  name: 'refund',
+  title: 'Refund an order',
+  description: 'Gives the money of an order back, and tells the customer by mail.',
+  input: z.object({ order: z.string(), cents: z.number().int().positive() }),
+  hints: { destructive: true }, // so a person is asked first
+  onCrash: 'rerun', // safe: what matters happens in recorded steps
+  narrate: says(
+    { en: { started: 'Refunding order {}', completed: 'Refunded order {}', failed: 'Did not refund order {}' } },
+    ({ order }) => order,
+  ),
+  preview: ({ order, cents }) => `Refund ${money(cents)} for order ${order}.`,
+  async execute({ order, cents }, ctx) {
+    const charge = await ctx.step('find charge', () => payments.find(order))
+    if (!charge) return { refunded: false, why: `There is no charge for order ${order}` }
+    const done = await ctx.step('refund', async () => {
+      const moved = await payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') })
+      // The worst moment of all: the money has moved, and nothing here has been told yet.
+      if (process.env.DESK_DIES) process.kill(process.pid, 'SIGKILL')
+      return moved
+    })
+    await ctx.step('mail', () => mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }))
+    return { refunded: true, ...done }
+  },
+})
+
+const pages = 8
+
+export const exportOrders = tool({
+  name: 'export_orders',
+  title: 'Export orders',
+  description: 'Writes all orders of a customer to a file. Takes a while: run it in the background.',
+  input: z.object({ customer: z.string() }),
+  hints: { idempotent: true },
+  background: true,
+  narrate: says(
+    { en: { started: 'Exporting orders of {}', completed: 'Exported orders of {}', failed: 'Could not export orders of {}' } },
+    ({ customer }) => customer,
+  ),
+  async execute({ customer }, ctx) {
+    const rows: string[] = []
+    for (let page = 0; page < pages; page++) {
+      const name = `page ${page}`
+      rows.push(await ctx.step(name, () => warehouse.page(customer, page, { idempotencyKey: ctx.key(name) })))
+      ctx.progress({ current: page + 1, total: pages, unit: 'pages' })
+      await takes(150)
+    }
+    const path = `/exports/${customer}.csv`
+    await ctx.files.write(path, `order,customer,cents\n${rows.join('\n')}\n`)
+    await ctx.task?.artifact({ name: 'orders', path })
+    return { path, orders: rows.join('\n').split('\n').length }
+  },
+})
