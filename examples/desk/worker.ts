@@ -25,7 +25,7 @@ let speaking = false
 function spoken({ type, body }: LiveEvent): void {
   const { type: what, delta = '' } = body as { type?: string; delta?: string }
   if (type === 'turn.delta' && what === 'text') {
-    if (!speaking) process.stdout.write((styleText('bold', '  desk  ')))
+    if (!speaking) process.stdout.write(styleText('bold', '  desk  '))
     speaking = true
     process.stdout.write(delta)
   } else if (type === 'turn.retracted' && speaking) note(styleText('yellow', '↺'), 'the answer broke off, and is asked for again')

@@ -1,8 +1,8 @@
 // The code of docs/guide/testing.md. It runs: test/guide.test.ts sees to it.
 
 import assert from 'node:assert/strict'
-import { fail, tool } from 'pawl'
-import { failingTool, flakyTool, hangingTool, manualClock, slowTool, testRuntime } from 'pawl/testing'
+import { fail, tool, type Tool } from 'pawl'
+import { failingTool, flakyTool, hangingTool, manualClock, record, replay, scriptedModel, slowTool, testRuntime } from 'pawl/testing'
 import { z } from 'zod'
 
 const mail = { send: async (to: string) => `sent to ${to}` }
@@ -54,6 +54,35 @@ const remind = tool({
   assert.partialDeepStrictEqual(hanging, { failure: { code: 'attempt_timeout', mayStillRun: true } })
   assert.partialDeepStrictEqual(flaky, { value: 'done', attempts: 3 })
   assert.partialDeepStrictEqual(slow, { value: 'done' })
+  // #endregion
+  await runtime.close()
+}
+
+const price = (cents: number): Tool =>
+  tool({
+    name: 'price',
+    description: 'The price of an order',
+    input: z.object({ order: z.string() }),
+    hints: { readOnly: true },
+    execute: async ({ order }, ctx) => ({ order, cents: (await ctx.step('look', () => 4200)) - cents }),
+  })
+
+{
+  // #region turn
+  const model = scriptedModel([{ call: { name: 'price', input: { order: 'A1' } } }, ({ last }) => `It says ${last}`])
+  const { runtime, session } = await testRuntime({ tools: [price(0)], models: [model] })
+  const outcome = await session.turn({ model: 'scripted', message: 'How much was A1?' }).outcome
+  assert.equal(outcome.status === 'success' && outcome.value.text, 'It says {"order":"A1","cents":4200}')
+  assert.equal(model.asked, 2) // what it was given is in model.requests
+  // #endregion
+
+  // #region replay
+  const recording = await record(session) // plain JSON: keep it beside the test
+  assert.equal((await replay(recording, { tools: [price(0)] })).text, '1 call, no difference.')
+
+  const changed = await replay(recording, { tools: [price(100)] })
+  assert.equal(changed.same, false)
+  assert.equal(changed.text, 'price (call_1_1)\n  outcome.value.cents was 4200 on record and is 4100 now')
   // #endregion
   await runtime.close()
 }

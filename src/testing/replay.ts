@@ -61,7 +61,7 @@ export async function replay(of: Session | Recording, options: ReplayOptions): P
   const differing = calls.filter(({ differences }) => differences.length > 0)
   const text =
     differing.length === 0
-      ? `${calls.length} calls, no difference.`
+      ? `${calls.length} ${calls.length === 1 ? 'call' : 'calls'}, no difference.`
       : differing
           .map(({ callId, tool, differences }) => `${tool} (${callId})\n${differences.map((each) => `  ${each}`).join('\n')}`)
           .join('\n')
