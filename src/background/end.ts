@@ -2,6 +2,7 @@
 // end itself, as a chore that any worker takes up: so it is done after a crash too.
 
 import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
+import { isTurn } from '../journal/message.ts'
 import { childrenOf, choreName, endName, type EndRow, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { OnEnd } from '../kernel/task.ts'
@@ -117,9 +118,25 @@ async function endAll(host: SchedulesHost, tenant: string, name: string): Promis
   return { count: await endTasks(host, { tenant, session: chore.session }, JSON.parse(chore.value) as Chore), chore }
 }
 
+/** A turn that is open stops with its session, and with it all that it has called. */
+async function endTurns({ store, engine }: SchedulesHost, of: Scope, { reason, by }: Chore): Promise<void> {
+  for (let after = ''; ;) {
+    const open = await store.unsettled({ of, after, limit: page })
+    for (const call of open) if (isTurn(call)) await engine().cancel(call.uid, { reason, by })
+    const last = open.at(-1)
+    if (!last || open.length < page) return
+    after = last.uid
+  }
+}
+
+const page = 200
+
 async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<number> {
   const { store, engine } = host
-  if (chore.parent === undefined) await endWhatStarts(host, { ...of, principal: null })
+  if (chore.parent === undefined) {
+    await endWhatStarts(host, { ...of, principal: null })
+    await endTurns(host, of, chore)
+  }
   let ended = 0
   for await (const { key, value } of chore.parent === undefined ? openTasks(store, of) : childTasks(store, of, chore.parent)) {
     const row = JSON.parse(value) as TaskRow

@@ -118,7 +118,7 @@ export function openTurns(host: TurnsHost): Turns {
       usageRows: (of, key, model, usage) => [
         usageRow(of.request.position, `${of.request.uid}:${key}`, { models: charged({}, model, usage), tool: toolNamed(of) }),
       ],
-      turn: (of, session, request, signal) => agentTurn({ store, start }, of, session, request, signal),
+      turn: (of, session, request, signal) => agentTurn({ store, switches: host.switches, start }, of, session, request, signal),
     },
     usage: (of) => usageOf(store, of),
     cancels(made) {

@@ -3,7 +3,7 @@
 import { PawlError } from '../kernel/errors.ts'
 import type { Capabilities } from '../model/capability.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { Store } from '../store/store.ts'
+import type { Change, Store } from '../store/store.ts'
 import type { Toolset } from '../tool/toolset.ts'
 
 interface Scope {
@@ -49,11 +49,16 @@ export class Switches {
     return this.all.any ? this.all.offered(set, await this.on(of)) : set
   }
 
+  /** What is kept where these are on. */
+  rows(of: Scope, names: Iterable<string>): NonNullable<Change['keep']> {
+    return [...names].map((name) => ({ ...nameOf(of, name), value: '1' }))
+  }
+
   async switchOn(of: Scope, names: readonly string[]): Promise<void> {
     const before = await this.on(of)
     const more = [...new Set(names.flatMap((name) => this.all.needed(name)))].filter((name) => !before.has(name))
     if (more.length === 0) return
-    await this.#store().commit({ guards: [], keep: more.map((name) => ({ ...nameOf(of, name), value: '1' })), events: [] })
+    await this.#store().commit({ guards: [], keep: this.rows(of, more), events: [] })
   }
 
   of(scope: Scope): SessionCapabilities {

@@ -7,6 +7,7 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Model } from '../model/model.ts'
 import type { StartTurn, Turn } from '../model/turn.ts'
 import { askingOf, type Place } from '../session/asked.ts'
+import type { Switches } from '../session/switches.ts'
 import type { Store } from '../store/store.ts'
 import type { AgentOutcome, AgentTurn } from '../tool/context.ts'
 
@@ -15,11 +16,12 @@ const deepest = 4
 
 export interface AgentsHost {
   readonly store: Store
+  readonly switches: Switches
   start(place: Place, turn: StartTurn): Turn
 }
 
 export async function agentTurn(
-  { store, start }: AgentsHost,
+  { store, switches, start }: AgentsHost,
   invocation: Invocation,
   session: string,
   given: AgentTurn,
@@ -37,6 +39,8 @@ export async function agentTurn(
       { ...parentName({ tenant, session }), value: JSON.stringify(row) },
       { ...agentName(position, session), value: '1' },
       { ...workingName(position, session), value: '1' },
+      // What holds in the session above holds in this one.
+      ...switches.rows({ tenant, session }, await switches.on(position)),
     ],
     events: [],
   })

@@ -1,7 +1,7 @@
 // What models have cost (SESS-11): per answer with its message, per turn in its outcome, and per session, model and tool here. A turn has one row, written with
 // its end; a completion has one, written with its step. So each is counted once, whatever crashes.
 
-import { usageName } from '../journal/message.ts'
+import { agentName, usageName } from '../journal/message.ts'
 import { addUsage, noUsage } from '../model/model.ts'
 import type { SessionUsage, TurnUsage, UsageOf } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'
@@ -38,7 +38,7 @@ export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Cha
   value: JSON.stringify(row),
 })
 
-/** Costs what there is: a row for each turn, and for each time that a body asked. */
+/** With what its agents cost. Costs what there is: a row for each turn, and for each time that a body asked. */
 export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
   let models: Account = {}
   let tools: Account = {}
@@ -47,6 +47,11 @@ export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
     const { models: more, tool } = JSON.parse(value) as UsageRow
     for (const [model, usage] of Object.entries(more)) models = { ...models, [model]: plus(models[model] ?? none, usage) }
     if (tool !== null) tools = { ...tools, [tool]: plus(tools[tool] ?? none, sumOf(more)) }
+  }
+  for await (const { key: agent } of everyKept(store, { of: agentName(of, '').of, tenant, session })) {
+    const theirs = await usageOf(store, { tenant, session: agent })
+    for (const [model, usage] of Object.entries(theirs.models)) models = { ...models, [model]: plus(models[model] ?? none, usage) }
+    for (const [tool, usage] of Object.entries(theirs.tools)) tools = { ...tools, [tool]: plus(tools[tool] ?? none, usage) }
   }
   return { total: sumOf(models), models, tools }
 }

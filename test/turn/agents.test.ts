@@ -103,6 +103,36 @@ for (const [kind, fresh] of [
       expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
     })
 
+    test('SESS-6 SESS-11: what is on in a session is on for its agents, and what they cost is on its account', async () => {
+      const seen: string[] = []
+      const guard = { name: 'guard', before: ({ tool: called }: { tool: string }) => void seen.push(called) }
+      const work = tool({ name: 'work', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
+      const expert = scriptedModel([{ call: { name: 'work' } }, 'Done'], { name: 'expert' })
+      const ask = agent({ name: 'ask', description: 'd', model: expert })
+      const model = scriptedModel([{ call: { name: 'ask', input: { task: 'x' } } }, 'ok'], { name: 'main' })
+      const { runtime, clock } = await open({ tools: [work, ask], capabilities: [{ name: 'watched', hooks: [guard] }] })
+      const session = runtime.session('s', { capabilities: ['watched'] })
+      await after(session.turn({ model, message: 'Go' }).outcome, clock)
+      expect(seen).toEqual(['ask', 'work'])
+      expect(await session.usage()).toMatchObject({ total: { times: 4 }, models: { main: { times: 2 }, expert: { times: 2 } } })
+    })
+
+    test('TASK-10 TIME-3: a turn stops with its session', async () => {
+      const silent = scriptedModel(['x'], {
+        name: 'silent',
+        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      })
+      const { runtime, clock, store } = await open()
+      const turn = runtime.session('s').turn({ model: silent, message: 'Go' })
+      await clock.advance(100)
+      await runtime.session('s').end({ reason: 'The customer has left' })
+      expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({
+        value: { status: 'cancelled', cancellation: { message: 'The customer has left' } },
+      })
+      await clock.advance(1_000)
+      expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
+    })
+
     test('SESS-6: agents do not let agents work without end', async () => {
       const again = scriptedModel([{ call: { name: 'ask', input: { task: 'again' } } }, ({ last }) => last], { name: 'again' })
       const ask = agent({ name: 'ask', description: 'd', model: again })
