@@ -161,6 +161,7 @@ describe('two workers', () => {
           if (!zombie) {
             await vi.waitUntil(() => refused.length === 7, { interval: 3, timeout: 5_000 })
             await ctx.task?.message('alive')
+            ctx.output('alive\n')
             return 'alive'
           }
           ctx.output('first\n')
@@ -218,7 +219,9 @@ describe('two workers', () => {
     expect((await there.messages(id)).map(({ text }) => text)).toEqual(['first', 'alive'])
     expect(await there.get('dead')).toBeUndefined()
     expect(await there.get('other')).toMatchObject({ state: 'running' })
-    expect((await b.session('s').files.read(`/.background/${id}/output.log`)).text).not.toContain('dead')
+    const { text } = await b.session('s').files.read(`/.background/${id}/output.log`)
+    expect(text).toContain('alive')
+    expect(text).not.toContain('dead')
   })
 
   test('TASK-4: what PostgreSQL cannot hold in a text is kept all the same', async () => {
