@@ -2,7 +2,17 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The longest begin first, so that none of them runs on alone in the end. */
-const longest = ['chaos/kill', 'crash/crash-test', 'sim/sim', 'faults/every-call', 'test/guide', 'security/box-files', 'security/killed', 'chaos/tasks']
+const longest = [
+  'chaos/kill',
+  'chaos/postgres',
+  'crash/crash-test',
+  'sim/sim',
+  'faults/every-call',
+  'test/guide',
+  'security/box-files',
+  'security/killed',
+  'chaos/tasks',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

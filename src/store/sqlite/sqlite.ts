@@ -249,11 +249,26 @@ function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSy
     if (existsSync(file)) accessSync(file, constants.W_OK)
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous(commit)}`)
+    useWal(db)
+    db.exec(`PRAGMA synchronous = ${synchronous(commit)}`)
     return db
   } catch (cause) {
     db?.close()
     throw troubleWith(file, cause)
+  }
+}
+
+/** A new file becomes one with a log once nobody else has it open in the old mode: SQLite does not wait for that by itself, whatever its timeout. */
+function useWal(db: DatabaseSync): void {
+  const pauseMs = 10
+  for (let tries = Math.ceil(busyTimeoutMs / pauseMs); ; tries--) {
+    try {
+      return db.exec('PRAGMA journal_mode = WAL')
+    } catch (error) {
+      const isBusy = ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
+      if (!isBusy || tries <= 0) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs)
+    }
   }
 }
 
