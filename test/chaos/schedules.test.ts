@@ -92,8 +92,8 @@ async function chaos({ kills: mostKills, slots: leastSlots, ...how }: Round, see
       const { schedules } = runtime.session(session)
       const behind = async (): Promise<boolean> => ((await schedules.get('x'))?.nextAt ?? 0) < clock.now() - (orders.factor / 60) * minute
       for (let tries = 0; await behind(); tries++) {
-        if (tries > 200) wrong.push(`${session}: stands still`)
-        if (tries > 200) break
+        if (tries > 500) wrong.push(`${session}: stands still`)
+        if (tries > 500) break
         await sleep(50)
       }
       await schedules.pause('x')
