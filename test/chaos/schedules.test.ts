@@ -17,7 +17,8 @@ import { fastClock, keys, openScheduleStore, type ScheduleOrders, tickTool } fro
 const long = process.env.PAWL_LONG !== undefined
 const base = Number(process.env.PAWL_SEED ?? 1)
 const workerFile = join(import.meta.dirname, 'schedule-worker.ts')
-const sessions = Array.from({ length: 20 }, (_, n) => `s${n}`)
+/** Each fires twice a second. */
+const sessions = Array.from({ length: long ? 20 : 10 }, (_, n) => `s${n}`)
 /** What was compiled once need not be again. */
 const compiled = join(tmpdir(), 'pawl-chaos-compiled')
 const cron = '* * * * *'

@@ -41,7 +41,7 @@ async function ground(): Promise<Ground> {
     async bury(worker) {
       await store.leave(worker)
     },
-    breathe: () => new Promise((resolve) => setTimeout(resolve, 3)),
+    breathe: (times) => new Promise((resolve) => setTimeout(resolve, times < 30 ? 3 : 30)),
     gone: () => drop(store, schema),
   }
 }

@@ -27,7 +27,7 @@ async function ground(): Promise<Ground> {
     async bury(worker) {
       await store.leave(worker)
     },
-    breathe: () => new Promise((resolve) => setTimeout(resolve, 3)),
+    breathe: (times) => new Promise((resolve) => setTimeout(resolve, times < 30 ? 3 : 30)),
     async gone() {
       await store.close()
       await dropSchemas(server.connection, [schema])

@@ -292,7 +292,7 @@ export class HeldCall {
     let lapses: number
     let cancelled: Why | null = null
     try {
-      if (!lease.fresh()) await lease.renew()
+      if (!lease.fresh()) await this.#unlessOver(lease.renew())
       // Counted before the store is asked: what lapses meanwhile is asked about again.
       ;({ lapses } = lease)
       // Asked by place: while we were away, another worker may even have put the same call on record under a uid of its own.
@@ -307,6 +307,13 @@ export class HeldCall {
     if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
     else if (cancelled) this.cancelledOutside(cancelled)
     this.heldSince = lapses
+  }
+
+  /** Who waits for a store that does not answer hears all the same that the execution is over. */
+  async #unlessOver(wait: Promise<void>): Promise<void> {
+    let forget = (): void => {}
+    const over = new Promise<never>((_, reject) => (forget = this.onStop((why) => ('over' in why ? reject(why.over) : undefined))))
+    await Promise.race([wait, over]).finally(() => forget())
   }
 
   #stop(why: Stop): void {
