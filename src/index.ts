@@ -6,6 +6,7 @@ export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/call
 export type { EventRecord, EventType } from './journal/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ExplainCall, Explained } from './call/explain.ts'
+export type { AppFactory } from './call/apps.ts'
 export type { Announce, Announcement } from './call/announce.ts'
 export type { ModelPart } from './call/project.ts'
 export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './call/hook.ts'
@@ -61,6 +62,8 @@ export type {
   AgentTurn,
   Completion,
   CompletionRequest,
+  App,
+  Register,
   ToolContext,
 } from './tool/context.ts'
 export type { Ailment, Diagnosis } from './keep/doctor.ts'

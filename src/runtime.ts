@@ -1,6 +1,7 @@
 // createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
 import { Alarms } from './call/alarms.ts'
+import { Apps } from './call/apps.ts'
 import { announcing } from './call/announce.ts'
 import { callPipeline } from './call/call.ts'
 import { checkBudget } from './call/fit.ts'
@@ -14,12 +15,10 @@ import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
-import type { Drive, Invocation } from './engine/engine.ts'
+import type { Invocation } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
-import { announceTool } from './engine/local/announce-tool.ts'
 import { Feed, type LiveEvent } from './feed/feed.ts'
-import { absentTool, type CallPosition, type CallRecord } from './journal/call-state.ts'
-import { isTurn } from './journal/message.ts'
+import { type CallPosition, type CallRecord } from './journal/call-state.ts'
 import { doctor } from './keep/doctor.ts'
 import { eraseWithAgents } from './keep/erase-agents.ts'
 import { type KeepHost, prune } from './keep/retention.ts'
@@ -35,7 +34,7 @@ import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Capabilities } from './model/capability.ts'
 import { openPeople } from './people/people.ts'
 import { adoptTask } from './background/adopt-task.ts'
-import { ending, endOfTask, endSession, endTool } from './background/end.ts'
+import { ending, endOfTask, endSession } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
@@ -66,6 +65,7 @@ import { Registry } from './tool/registry.ts'
 import type { SourceHost } from './tool/source.ts'
 import { searchFrom, toolSearchTool } from './tool/tool-search.ts'
 import type { Toolset } from './tool/toolset.ts'
+import { driving } from './runtime/drive.ts'
 import { timeOrderedId } from './runtime/ids.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
 import { openTurns } from './runtime/turns.ts'
@@ -109,6 +109,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const hooks = [...checkHooks(options.hooks ?? []), ...switches.all.hooks((of, name) => switches.isOn(of, name))]
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
+  if (options.app !== undefined && typeof options.app !== 'function') throw new PawlError('config_invalid', 'app is not a function.')
+  const apps = options.app ? new Apps(options.app) : null
   const show = showing({ hooks, budget: output, clock, logger, redact })
   const own = !isStore(options.store)
   const inner = await openStore(options, clock)
@@ -201,6 +203,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       redact,
       alarms: new Alarms(clock),
       queue,
+      apps,
       hooks,
       policies,
       remembered: (of) => people.remembered(of),
@@ -222,22 +225,18 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const returning = (records: readonly CallRecord[]): void => batches.returning(records)
     const gone = (position: CallPosition): void => queue.turns.gone(position)
     const { announce } = options
-    const deliver =
-      announce && announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger })
-    // A model that says this word means a tool of that name, and there is none.
-    const isChore = ({ request, options: { absent } }: Invocation, named: string): boolean => request.tool === named && !absent
-    const isDelivery = (invocation: Invocation): boolean => isChore(invocation, announceTool)
-    const ends = ending(scheduling)
-    const drive: Drive = (invocation) => {
-      if (deliver && isDelivery(invocation)) return deliver(invocation)
-      if (isTurn(invocation.request)) return turns.drive(invocation)
-      return isChore(invocation, endTool) ? ends(invocation) : pipeline(invocation)
-    }
-    const delivers = deliver ? [announceTool, absentTool, endTool] : [absentTool, endTool]
-    const runnable = (): readonly string[] => registry.keys.concat(standing.keys, delivers, turns.tools)
-    const parts = { store, clock, ids, keys, logger, leaseMs, tools: runnable, drive, judge, returning, gone, works }
+    const { drive, own: chores } = driving({
+      calls: pipeline,
+      turns: turns.drive,
+      ends: ending(scheduling),
+      announces:
+        announce &&
+        announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger }),
+    })
+    const runnable = (): readonly string[] => registry.keys.concat(standing.keys, chores, turns.tools)
+    const ours = { tools: runnable, unheard: turns.unheard }
+    const parts = { store, clock, ids, keys, logger, leaseMs, drive, judge, returning, gone, works, ...ours }
     engine = await LocalEngine.open(parts, (made) => (engine = made))
-    turns.cancels(engine)
     queue.inCompany = () => engine.lease.workers > 1
     if (works) scheduler = new Scheduler({ ...background, toleranceMs: most.toleranceMs }, leaseMs / 3)
     registry.onChange(() => {

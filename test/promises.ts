@@ -74,7 +74,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `One table of size limits (arguments, results, steps, events, attachments, batch length, journal length) with defaults, configurable; over a limit is a typed refusal, never a crash.`,
   },
   'CALL-1': {
-    state: { missing: 'approval' },
+    state: 'built',
     says: `Order: resolve → before hooks → validate → prepare (may answer; what it changed is validated again) → policy → approval → queue → attempt(s) → after hooks → check output → settle → project → feed. A resolved wait re-enters at the after hooks. \`call/call.ts\` shows it on one screen.`,
   },
   'CALL-2': {
@@ -98,15 +98,15 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A call is (tenant, session, batch, id, occurrence). Same content: the same call, its recorded outcome or the running one. Other content: \`call_conflict\`. Equal ids in one batch are two calls. Turns and adapters supply the batch; a hand-written \`run\` without one needs ids unique in its session. A caller's own idempotency key has the same rule.`,
   },
   'CALL-7': {
-    state: { missing: 'recorded approvals (there are none yet)' },
+    state: 'built',
     says: `\`prepare\` runs once, is recorded, and freezes arguments and a payload. Recovery uses recorded arguments, payload and approval with the live body; the stricter of recorded and live hints wins; a changed \`version\` runs \`upgrade\` or stops with \`tool_changed\`. A worker claims only tools it has.`,
   },
   'CALL-8': {
-    state: { missing: 'aborting a turn (there are no turns yet; abort stops the batch)' },
+    state: 'built',
     says: `Hooks: before (allow, deny, replace arguments, answer at once, abort the turn), after (replace, abort), project (its failure means the default projection). Strength decides, not order of registration: abort > deny > answer > replace. Replaced arguments are validated and judged again. What hooks decided is recorded and not re-run on recovery.`,
   },
   'CALL-9': {
-    state: { missing: 'app, frame' },
+    state: 'built',
     says: `A body gets \`ctx\`: session, tenant, principal, app, frame, task, batch, call id, attempt, maxAttempts, idempotencyKey, key, signal, step, sleep, later, now, random, uuid, emit, progress, output, log, files, values, secrets, attachments, tasks, triggers, call and run (other tools), complete (ask the model), prepared. Nothing recorded may be used inside a step (\`step_nested\`).`,
   },
   'CALL-10': {
@@ -122,7 +122,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The model's order means something: in a batch, parallel-safe calls (readOnly, or \`concurrency: 'parallel'\`) run together; any other call is a barrier in its batch: after all before it, before all after it; keyed calls are serial per key and parallel otherwise. A call that waits for the outside leaves the line and re-enters when it may run; order across such a wait is not promised.`,
   },
   'SCHED-2': {
-    state: { missing: 'turns and tasks (there are none yet)' },
+    state: 'built',
     says: `\`exclusive\` (among exclusives of a session) and equal keys exclude each other across batches, turns, tasks and workers, claimed with the intent; parks, sleeps and waits release them.`,
   },
   'SCHED-3': {
@@ -142,7 +142,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Attempt and idle clocks run only while the body runs: not while parked, waiting, sleeping or while people decide. A total deadline pauses while people decide. Wait deadlines and sleeps are instants and survive a restart. Durations over 24.8 days work.`,
   },
   'TIME-3': {
-    state: { missing: 'turns and tasks (there are none yet)' },
+    state: 'built',
     says: `Cancel a call, batch, turn, task or session; p99 of signal to settle ≤ 250 ms on one machine for a body that cooperates; the reason and who asked are recorded; a result that arrives inside the grace wins. Awaiting a task under a cancelled call cancels the task, then waits for its end.`,
   },
   'TIME-4': {
@@ -182,7 +182,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `One writer: leases with fencing tokens per acquisition; every write by a holder is checked in the same transaction; a zombie that wakes changes nothing and starts nothing. Leases use the store's clock (SQLite: monotonic time of the machine). Renewal survives a busy event loop for a few leases, not for ever; a lost lease stops the work it can no longer protect.`,
   },
   'DUR-8': {
-    state: { missing: 'tasks (there are none yet)' },
+    state: 'built',
     says: `Poison: recovered attempts are counted when claimed; after 3 worker deaths (configurable) a call or task stops as failed \`poisoned\` with its evidence.`,
   },
   'DUR-9': {
@@ -242,7 +242,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A person can approve, deny with a reason, edit the arguments (validated again, recorded as theirs, told to the model), answer instead, approve always for this session and tool or pattern (listed, revocable). Quorum; expiry (default 15 min; silence is no). Who, when, through which door is recorded.`,
   },
   'POL-4': {
-    state: { missing: 'sub-agents (there are none yet)' },
+    state: 'built',
     says: `Approvals survive restarts, arrive for several calls in any order, for nested calls and sub-agents, and on any worker. Siblings that need none are not held back.`,
   },
   'POL-5': {
@@ -418,7 +418,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `The same tools, calls, steps, waits, tasks and turns run on Restate: its journal, its retries, its timers, its scale. The same promises hold, or the line that does not says why.`,
   },
   'KIT-1': {
-    state: { missing: 'a scripted model' },
+    state: 'built',
     says: `\`pawl/testing\`: a runtime in memory with a clock you move, a scripted model, failing and hanging tools, and \`crashTest(tool, input, { effects })\`: it runs the tool in a child process, kills it before and after every recorded write, recovers, and checks that the outcome and the outside effects are as if nothing had happened. Users prove their own tools with it.`,
   },
   'KIT-2': {

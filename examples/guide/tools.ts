@@ -122,6 +122,33 @@ assert.deepEqual(reported.parts, [{ type: 'text', text: '{"items":1}' }])
 assert.deepEqual(reported.status === 'success' && reported.raw, { shelf: [['B2', 3]] })
 await more.close()
 
+// #region app
+interface Shop {
+  readonly currency: string
+}
+declare module 'pawl' {
+  interface Register {
+    app: Shop
+  }
+}
+
+const price = tool({
+  name: 'price',
+  description: 'What an item costs',
+  input: z.object({ item: z.string() }),
+  hints: { readOnly: true },
+  execute: ({ item }, ctx) => `${item} costs 5 ${ctx.app.currency}`,
+})
+const abroad = await createRuntime({
+  store: 'memory:',
+  tools: [price],
+  app: ({ tenant }) => ({ currency: tenant === 'acme-uk' ? 'GBP' : 'EUR' }),
+})
+const priced = await abroad.session('s', { tenant: 'acme-uk' }).call(price, { item: 'A1' }).outcome
+assert.equal(priced.status === 'success' && priced.value, 'A1 costs 5 GBP')
+// #endregion
+await abroad.close()
+
 // #region come
 const shop = await createRuntime({ store: 'memory:', tools: [stock] })
 shop.tools.add(report)

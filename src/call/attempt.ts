@@ -175,7 +175,10 @@ class Attempt implements Pace {
     const context = this.#context
     context.args = this.#accepted.text
     if (this.#tool.client) return scope.run(about, () => handOut(context))
-    return scope.run(about, this.#tool.execute as (input: Json, ctx: unknown) => unknown, this.#accepted.args, context.ctx)
+    const execute = this.#tool.execute as (input: Json, ctx: unknown) => unknown
+    const { args } = this.#accepted
+    if (this.#host.apps) return scope.run(about, () => context.handed((ctx) => execute(args, ctx)))
+    return scope.run(about, execute, args, context.ctx)
   }
 
   #stop(why: Why): void {

@@ -4,7 +4,9 @@
 import type { Invocation } from '../engine/engine.ts'
 import type { SessionFiles } from '../kernel/files.ts'
 import type { Json } from '../kernel/value.ts'
-import type { ToolContext } from '../tool/context.ts'
+import { PawlError } from '../kernel/errors.ts'
+import { isThenable } from '../kernel/soon.ts'
+import type { App, ToolContext } from '../tool/context.ts'
 import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
 import { type SearchContext, searching } from '../tool/tool-search.ts'
@@ -23,6 +25,8 @@ export class Context implements Around {
   readonly host: CallHost
   readonly pace: Pace | null
   readonly ctx: ToolContext
+  /** What the host hands to tools, once it is there. */
+  app: unknown
   over = false
   /** The arguments it runs with, recorded form; those on record where it is none of a body. */
   args: string | null = null
@@ -39,6 +43,22 @@ export class Context implements Around {
     this.host = host
     this.pace = pace
     this.ctx = new BodyContext(this, prepared)
+  }
+
+  /** Runs it with what the host hands to tools: at once, if that is there. */
+  handed<T>(run: (ctx: ToolContext) => T): T | Promise<T> {
+    const { apps } = this.host
+    const app = apps === null ? undefined : apps.of(this.invocation.request.position)
+    if (!isThenable(app)) {
+      this.app = app
+      return run(this.ctx)
+    }
+    return (app as Promise<unknown>).then((made) => {
+      // Nobody wants it any more: then it does not begin.
+      if (this.unwanted) throw new PawlError('attempt_over')
+      this.app = made
+      return run(this.ctx)
+    })
   }
 
   /** Made when somebody asks for it: most bodies never look. */
@@ -103,6 +123,7 @@ class BodyContext implements SearchContext {
   readonly tenant: string
   readonly session: string
   readonly principal: string | null
+  readonly frame: string | null
   readonly batch: string
   readonly callId: string
   readonly attempt: number
@@ -117,6 +138,7 @@ class BodyContext implements SearchContext {
     this.tenant = position.tenant
     this.session = position.session
     this.principal = principal
+    this.frame = invocation.options.frame ?? null
     this.batch = invocation.options.batch ?? position.batch
     this.callId = invocation.callId
     this.attempt = invocation.attempt
@@ -130,6 +152,9 @@ class BodyContext implements SearchContext {
     return this.#made
   }
 
+  get app(): App {
+    return this.#context.app as App
+  }
   get signal(): AbortSignal {
     return this.#context.signal
   }

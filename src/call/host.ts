@@ -17,6 +17,7 @@ import type { Toolset } from '../tool/toolset.ts'
 import type { OpenedSecrets } from '../values/secrets.ts'
 import type { Writer } from '../values/write.ts'
 import type { Alarms } from './alarms.ts'
+import type { Apps } from './apps.ts'
 import type { KnownConnection } from './connections.ts'
 import type { Hook } from './hook.ts'
 import type { Pace } from './family.ts'
@@ -32,6 +33,8 @@ export interface CallHost {
   readonly redact: Redactor
   readonly alarms: Alarms
   readonly queue: Queue
+  /** What the host hands to tools; null if nothing. */
+  readonly apps: Apps | null
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
   /** The connection of whoever asked, or of their tenant. */

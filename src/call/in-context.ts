@@ -22,7 +22,7 @@ export async function askInContext<T>(
   const context = new Context(invocation, tool, host)
   const about = step === undefined ? aboutOf(who, asking) : { ...aboutOf(who, asking), step }
   try {
-    const given = scope.run(about, run, context.ctx)
+    const given = scope.run(about, () => context.handed(run))
     if (!isThenable(given)) return untold(given, context.told)
     const patience = (ms ?? clockMs('attempt', invocation.options, tool.clocks)) as number
     return untold(

@@ -82,6 +82,8 @@ export interface CallOptions {
   readonly batch?: string
   /** The turn it belongs to, by the name that the caller gave. */
   readonly turn?: string
+  /** The frame that its turn worked in, by name. */
+  readonly frame?: string
   /** Which tools its turn has, by name, where that is not all: what tool_search looks through. */
   readonly within?: readonly string[]
   /** The outermost call it runs under, whose place in the queue it borrows. */

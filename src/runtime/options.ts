@@ -2,6 +2,7 @@
 
 import type { FilesSettings } from '../files/files.ts'
 import type { ValueQuotas } from '../values/values.ts'
+import type { AppFactory } from '../call/apps.ts'
 import type { Announce } from '../call/announce.ts'
 import { closeNames } from '../call/close-names.ts'
 import type { OutputBudget } from '../call/fit.ts'
@@ -48,6 +49,8 @@ export interface RuntimeOptions {
   /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */
   readonly store: string | Store | PgPool
   readonly tools?: readonly Tool[]
+  /** Makes what bodies get as `ctx.app`, per session: a function, so that a worker that takes a call up after a crash makes it again. */
+  readonly app?: AppFactory
   /** Live sources of tools, such as MCP servers. */
   readonly providers?: readonly Provider[]
   /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
@@ -139,6 +142,7 @@ export interface Runtime {
 const known: readonly (keyof RuntimeOptions)[] = [
   'store',
   'tools',
+  'app',
   'providers',
   'commit',
   'worker',

@@ -5,7 +5,7 @@ import { inBackground } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
 import type { CallHost } from '../call/host.ts'
 import type { Show } from '../call/show.ts'
-import type { Drive, Engine } from '../engine/engine.ts'
+import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { turnTool } from '../journal/message.ts'
@@ -57,8 +57,8 @@ export interface Turns {
   start(place: Place, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
   messages(of: Scope): Messages
   usage(of: Scope): Promise<SessionUsage>
-  /** Cancels that are on record reach turns, too, that no worker could be told of. */
-  cancels(engine: Engine): void
+  /** A call is to stop that no worker could be told of: if it is a turn, it is ended. */
+  unheard(uid: string, why: { readonly reason: string; readonly by: string | null }): Promise<void>
   close(): void
   /** What bodies ask of models. */
   readonly inBodies: Pick<CallHost, 'complete' | 'usageRows' | 'turn'>
@@ -121,14 +121,7 @@ export function openTurns(host: TurnsHost): Turns {
       turn: (of, session, request, signal) => agentTurn({ store, switches: host.switches, start }, of, session, request, signal),
     },
     usage: (of) => usageOf(store, of),
-    cancels(made) {
-      const cancel = made.cancel.bind(made)
-      made.cancel = async (uid, why) => {
-        const asked = await cancel(uid, why)
-        if (asked) await endOrphan(around, uid, why)
-        return asked
-      }
-    },
+    unheard: (uid, why) => endOrphan(around, uid, why),
     close: () => said.close(),
     get tools() {
       return [...models.keys()].map(turnTool)

@@ -27,6 +27,8 @@ export interface Place {
   readonly unattended?: true
   /** The turn that tasks belong to which a body starts. */
   readonly turn?: string
+  /** The frame that turn works in. */
+  readonly frame?: string
 }
 
 /** Where in its batch a call stands, and under what. */
@@ -94,7 +96,7 @@ function optionsOf(
   tool: string,
   read: ReadArguments,
   { batch, order, root, above, turn, stop, task, inTask }: Around,
-  { policy, unattended }: Place,
+  { policy, unattended, frame }: Place,
   terms: Pick<CallOptions, 'internal' | 'absent' | 'within'>,
   mostBytes: number,
 ): CallOptions | null {
@@ -110,6 +112,7 @@ function optionsOf(
   if (order !== 0) options.order = order
   if (stop) options.stop = true
   if (turn !== undefined) options.turn = turn
+  if (frame !== undefined) options.frame = frame
   if (root !== undefined) options.root = root
   if (task !== undefined) options.task = task
   if (inTask !== undefined) options.inTask = inTask
@@ -130,6 +133,9 @@ function metaOf(meta: Json, most: number): Json {
 const inMs = (clocks: Clocks): Record<string, number> =>
   Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
 
-/** What holds for a call about people holds for those it makes. */
-export const askingOf = ({ policy, unattended }: CallOptions): Pick<Place, 'policy' | 'unattended'> =>
-  policy === undefined && !unattended ? {} : { ...(policy === undefined ? {} : { policy }), ...(unattended ? { unattended } : {}) }
+/** What holds for a call about people holds for those it makes; and they are of the same frame. */
+export const askingOf = ({ policy, unattended, frame }: CallOptions): Pick<Place, 'policy' | 'unattended' | 'frame'> => ({
+  ...(policy === undefined ? {} : { policy }),
+  ...(unattended ? { unattended } : {}),
+  ...(frame === undefined ? {} : { frame }),
+})

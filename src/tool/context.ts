@@ -130,10 +130,20 @@ export interface Outputs {
   read(handle: string, where?: { readonly offset?: number; readonly limit?: number }): Promise<OutputPage>
 }
 
+/** Extended by the host, it gives `ctx.app` a type: `declare module 'pawl' { interface Register { app: MyApp } }`. */
+// oxlint-disable-next-line typescript/no-empty-object-type, typescript/no-empty-interface -- there to be extended
+export interface Register {}
+/** What `createRuntime({ app })` makes. */
+export type App = Register extends { app: infer Made } ? Made : unknown
+
 export interface ToolContext {
   readonly tenant: string
   readonly session: string
   readonly principal: string | null
+  /** What the host hands to tools: what `createRuntime({ app })` made for this session. Not recorded: every process makes its own. */
+  readonly app: App
+  /** The frame of the turn that the call belongs to, by name; null outside of turns. */
+  readonly frame: string | null
   readonly batch: string
   readonly callId: string
   /** 1 for the first execution of the body; retries and recoveries count on. */

@@ -102,6 +102,7 @@ export class OpenTurn {
       tools: this.#tools.set,
       within: this.#within,
       parallel: this.#frame.parallel,
+      frame: this.#frame.name,
       backgroundMs: this.#request.backgroundMs,
       signal: this.#stop.signal,
     })

@@ -39,6 +39,8 @@ export interface CallsOfStep {
   /** Which they are, by name; null for all of the session's. */
   readonly within: readonly string[] | null
   readonly parallel: boolean
+  /** By name. */
+  readonly frame: string
   readonly backgroundMs: number | null
   readonly signal: AbortSignal
 }
@@ -69,12 +71,12 @@ async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep,
 async function runBatch(
   host: TurnHost,
   invocation: Invocation,
-  { tools, within, backgroundMs, signal }: CallsOfStep,
+  { tools, within, frame: named, backgroundMs, signal }: CallsOfStep,
   calls: readonly CallPart[],
   batch: string,
 ): Promise<Answered[]> {
   const { position, principal } = invocation.request
-  const place: Place = { tenant: position.tenant, session: position.session, principal, ...askingOf(invocation.options) }
+  const place: Place = { tenant: position.tenant, session: position.session, principal, ...askingOf(invocation.options), frame: named }
   const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(meta === undefined ? {} : { meta }) }))
   const started = host.start(place, asks, {
     tools,

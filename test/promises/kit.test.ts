@@ -1,7 +1,7 @@
 // KIT-1: what people test their tools with.
 
 import { type CallOutcome, tool } from 'pawl'
-import { failingTool, flakyTool, hangingTool, manualClock, slowTool, testRuntime } from 'pawl/testing'
+import { failingTool, flakyTool, hangingTool, manualClock, scriptedModel, slowTool, testRuntime } from 'pawl/testing'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
@@ -121,6 +121,32 @@ describe('tools that misbehave', () => {
     expect(await stopped.outcome).toMatchObject({ status: 'cancelled' })
     expect(await stopped.outcome).not.toHaveProperty('cancellation.mayStillRun')
     expect(clock.pending).toBe(0)
+    await runtime.close()
+  })
+})
+
+describe('scriptedModel', () => {
+  test('KIT-1: says this, calls that, answers what it sees, fails as often as it is told, and counts', async () => {
+    const weather = tool({
+      name: 'weather',
+      description: 'Weather',
+      input: z.object({ city: z.string() }),
+      execute: ({ city }) => (city === 'Oslo' ? 'snow' : 'sun'),
+    })
+    const model = scriptedModel([
+      { when: 'snow', say: 'Take a coat', fails: { times: 1 } },
+      { think: 'Where?', call: { name: 'weather', input: { city: 'Oslo' } } },
+      ({ last }) => ({ say: `You said: ${last}` }),
+    ])
+    const { runtime, session, clock } = await testRuntime({ tools: [weather] })
+    const first = session.turn({ model, message: 'What do I wear?' }).outcome
+    await clock.advance('1m')
+    expect(await first).toMatchObject({ status: 'success', value: { text: 'Take a coat', steps: 2 } })
+    expect(await session.turn({ model, message: 'Thanks' }).outcome).toMatchObject({ value: { text: 'You said: Thanks' } })
+    expect(model.asked).toBe(4)
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['weather'])
+    const end = await session.turn({ model, message: 'More' }).outcome
+    expect(end).toMatchObject({ status: 'failure', failure: { message: expect.stringContaining('the script has no line for') as string } })
     await runtime.close()
   })
 })

@@ -251,6 +251,27 @@ describe.each(['memory', 'sqlite'] as const)('recovery on %s', (kind: StoreKind)
     expect(seen).toEqual([{ n: 1 }, { n: 11 }])
   })
 
+  test('CALL-7 POL-2: an approval that is on record is not asked for again by the worker that goes on with the body', async () => {
+    let runs = 0
+    const define = (body: () => unknown): Tool =>
+      tool({ name: 'work', description: 'Works', input: z.object({ n: z.number() }), approval: 'always', onCrash: 'rerun', execute: body })
+    const call = [{ id: 'a', name: 'work', input: { n: 1 } }]
+    first = mortal(store)
+    const dying = await start([define(() => (runs++, hang()))], first.store)
+    await dying.session('s').run(call, { until: 'waiting' })
+    const [item] = await dying.inbox()
+    await dying.decide(item?.id ?? '', { approve: true, edit: { n: 2 }, by: 'user:ada' })
+    await clock.advance('1s')
+    expect(runs).toBe(1)
+    first.die()
+    const seen: unknown[] = []
+    const runtime = await takeOver([define((...[input]: unknown[]) => void seen.push(input))])
+    expect(await runtime.session('s').run(call)).toMatchObject([{ status: 'success', attempts: 2 }])
+    expect(seen).toEqual([{ n: 2 }])
+    expect(await runtime.inbox()).toEqual([])
+    await runtime.close()
+  })
+
   test('WAIT-1 WAIT-2: a parked call keeps its key and its deadline over a crash; an answer given early is kept', async () => {
     const keys: string[] = []
     const parks = tool({

@@ -82,6 +82,29 @@ onEachStore('tools', (bench) => {
     expect(order).toEqual(['before', 'validate', 'prepare', 'validate', 'policy', 'queue', 'attempt', 'after', 'check output'])
   })
 
+  test('CALL-1 POL-2: a person is asked after the policy and before the queue; the policy is asked once more before it runs', async () => {
+    const order: string[] = []
+    const traced = tool({
+      name: 'traced',
+      description: 'Tells its stages',
+      input: empty,
+      approval: () => (order.push('approval'), 'always'),
+      concurrency: { key: () => (order.push('queue'), 'k') },
+      execute: () => void order.push('attempt'),
+    })
+    const policy = { decide: () => (order.push('policy'), undefined) }
+    const hook: Hook = { name: 'trace', before: () => void order.push('before'), after: () => void order.push('after') }
+    const runtime = await bench.open([traced], { policy, hooks: [hook] })
+    const session = runtime.session('s')
+    await session.run([{ id: 'a', name: 'traced' }], { until: 'waiting' })
+    expect(order).toEqual(['before', 'policy', 'approval'])
+    const [item] = await runtime.inbox()
+    await runtime.decide(item?.id ?? '', { approve: true, by: 'user:ada' })
+    expect(await session.run([{ id: 'a', name: 'traced' }])).toMatchObject([{ status: 'success' }])
+    expect(order.slice(3).join()).toMatch(/^(policy|approval|,)*,queue,attempt,after$/)
+    expect(order.slice(3)).toContain('policy')
+  })
+
   test('CALL-9: ctx tells where the body is', async () => {
     let seen: Record<string, unknown> = {}
     const looks = tool({

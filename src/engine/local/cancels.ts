@@ -7,6 +7,7 @@ import type { Answers } from './answers.ts'
 import type { Why } from './cancelling.ts'
 import type { LocalInvocation } from './invocation.ts'
 import type { Lives } from './lives.ts'
+import type { LocalEngineOptions } from './options.ts'
 
 export class Cancels {
   readonly #store: Store
@@ -16,8 +17,11 @@ export class Cancels {
   readonly #owed = new Map<string, () => Promise<unknown>>()
   readonly #wishes = new Map<string, Why>()
 
-  constructor(store: Store, answers: Answers, lives: Lives) {
+  readonly #unheard: LocalEngineOptions['unheard']
+
+  constructor({ store, unheard }: LocalEngineOptions, answers: Answers, lives: Lives) {
     this.#store = store
+    this.#unheard = unheard
     this.#answers = answers
     this.#lives = lives
   }
@@ -76,6 +80,7 @@ export class Cancels {
     if (own && own !== invocation) return this.#cancel(uid, why)
     const asked = await this.#answers.cancelElsewhere(record, why)
     if (asked) this.#lives.byUid.get(uid)?.invocation?.held.cancelledOutside(why)
+    if (asked) await this.#unheard?.(uid, why)
     return asked
   }
 }

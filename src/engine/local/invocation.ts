@@ -51,6 +51,8 @@ export class LocalInvocation implements Invocation {
   /** The waits and sleeps of the body, and how many steps run. */
   #waiting: Waiting | null = null
   #running = 0
+  /** Its body has begun, in this execution: what is recorded before that does not show that it gets anywhere. */
+  #begun = false
   /** Hears that it may be idle now. */
   onIdle: (() => void) | null = null
   /** What it was before its body was to begin, until it does. */
@@ -160,6 +162,7 @@ export class LocalInvocation implements Invocation {
     held.ride(change)
     if (!held.surelyHeld()) return this.#beginOnceHeld(held.verifyHeld(), body)
     this.#before = null
+    this.#begun = true
     return body()
   }
 
@@ -172,6 +175,7 @@ export class LocalInvocation implements Invocation {
     }
     while (!this.held.surelyHeld()) await this.held.verifyHeld()
     this.#before = null
+    this.#begun = true
     return await body()
   }
 
@@ -207,7 +211,7 @@ export class LocalInvocation implements Invocation {
       held.event(`step.${state}`, ended.at, { step: spec.key }),
       ...tells.map(({ type, body }) => held.event(type, ended.at, body)),
     ]
-    await held.write(held.held({ ...forgiven(held), steps: [ended], ...(keep.length > 0 ? { keep } : {}), events }))
+    await held.write(held.held({ ...(this.#begun ? forgiven(held) : {}), steps: [ended], ...(keep.length > 0 ? { keep } : {}), events }))
     this.#known.keep(ended)
     return end
   }

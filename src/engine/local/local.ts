@@ -50,7 +50,7 @@ export class LocalEngine implements Engine {
     this.#tools = options.tools
     this.#host = openHost(options, () => this.#closing)
     const { waiters, timers } = this.#host
-    this.#cancels = new Cancels(store, this.#host.answers, this.#lives)
+    this.#cancels = new Cancels(options, this.#host.answers, this.#lives)
     this.#sweeper = new Sweeper(this.#host, {
       tools: options.tools,
       drives: (uid) => this.#lives.byUid.get(uid)?.invocation?.request.fence ?? null,

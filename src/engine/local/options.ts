@@ -8,6 +8,7 @@ import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Drive } from '../engine.ts'
 import type { JudgeValue } from './answers.ts'
+import type { Why } from './cancelling.ts'
 
 export interface LocalEngineOptions {
   readonly store: Store
@@ -25,6 +26,8 @@ export interface LocalEngineOptions {
   readonly works?: boolean
   /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
   readonly returning?: (records: readonly CallRecord[]) => void
+  /** Hears that a call is to stop which no worker could be told of: it may be one that nobody can drive. */
+  readonly unheard?: (uid: string, why: Why) => Promise<void>
   /** One that was lost with the store, and does not come back here. */
   readonly gone?: (position: CallPosition) => void
 }

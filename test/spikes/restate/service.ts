@@ -138,6 +138,7 @@ const host = {
   toolsOf: () => tools,
   redact: new Redactor([]),
   away: () => [],
+  apps: null,
   remembered: () => Promise.resolve([]),
   connection: () => Promise.resolve(null),
   openSecret: () => null,

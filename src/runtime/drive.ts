@@ -1,0 +1,30 @@
+// Who drives what the engine hands over: calls, turns, and the chores that are on record like calls.
+
+import { endTool } from '../background/end.ts'
+import type { Drive, Invocation } from '../engine/engine.ts'
+import { announceTool } from '../engine/local/announce-tool.ts'
+import { absentTool } from '../journal/call-state.ts'
+import { isTurn } from '../journal/message.ts'
+
+interface Drivers {
+  readonly calls: Drive
+  readonly turns: Drive
+  /** What follows the end of a task or a session. */
+  readonly ends: Drive
+  /** Tells the outside of waits, if the host wants that. */
+  readonly announces: Drive | undefined
+}
+
+/** `own`: what can be driven besides tools and turns, as records call it. */
+export function driving({ calls, turns, ends, announces }: Drivers): { readonly drive: Drive; readonly own: readonly string[] } {
+  // A model that says this word means a tool of that name, and there is none.
+  const isChore = ({ request, options }: Invocation, named: string): boolean => request.tool === named && !options.absent
+  return {
+    drive(invocation) {
+      if (announces && isChore(invocation, announceTool)) return announces(invocation)
+      if (isTurn(invocation.request)) return turns(invocation)
+      return isChore(invocation, endTool) ? ends(invocation) : calls(invocation)
+    },
+    own: announces ? [announceTool, absentTool, endTool] : [absentTool, endTool],
+  }
+}
