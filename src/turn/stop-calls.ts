@@ -2,8 +2,6 @@
 
 import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
-import { agentName, isTurn, parentName, type ParentRow } from '../journal/message.ts'
-import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
 
@@ -23,21 +21,9 @@ const page = 200
 
 export async function stopCalls(host: StopHost, { tenant, session }: Scope, turn: string, why: Why): Promise<void> {
   const of = { tenant, session }
-  const stopped = new Set<string>()
   for await (const call of open(host.store, of)) {
     if (optionsOf(call).turn !== turn || (await host.inBackground(of, call.uid))) continue
-    stopped.add(call.uid)
     await host.engine().cancel(call.uid, why)
-  }
-  if (stopped.size > 0) await stopAgents(host, of, stopped, why)
-}
-
-/** Those that these calls let work: their turns stop what they have called themselves. */
-async function stopAgents({ store, engine }: StopHost, of: Scope, calls: ReadonlySet<string>, why: Why): Promise<void> {
-  for await (const { key: agent } of everyKept(store, { of: agentName(of, '').of, ...of })) {
-    const kept = await store.kept(parentName({ tenant: of.tenant, session: agent }))
-    if (!kept || !calls.has((JSON.parse(kept.value) as ParentRow).call)) continue
-    for await (const call of open(store, { tenant: of.tenant, session: agent })) if (isTurn(call)) await engine().cancel(call.uid, why)
   }
 }
 

@@ -202,6 +202,38 @@ for (const [kind, fresh] of [
       expect(await shared.unsettled({ after: '', limit: 9 })).toEqual([])
     })
 
+    test('SESS-6 TIME-3: an agent stops with a plain call that let it work, when that was cancelled while no worker lived', async () => {
+      const { clock, shared, dying } = ground()
+      const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
+      const expert = scriptedModel([{ call: { name: 'pay' } }, 'Done'], { name: 'expert' })
+      const ask = agent({ name: 'ask', description: 'd', model: expert, tools: ['pay'] })
+      const outer = tool({ name: 'outer', description: 'd', input, onCrash: 'rerun', execute: (_, ctx) => ctx.call(ask, { task: 'x' }) })
+      const options = { clock, logger: quiet, tools: [ask, pay, outer], models: [expert] }
+      const first = await createRuntime({ ...options, store: dying.store })
+      const calls = [
+        { id: 'a', name: 'ask', input: { task: 'x' } },
+        { id: 'b', name: 'outer' },
+      ]
+      first
+        .session('s')
+        .run(calls)
+        .catch(() => {})
+      await clock.advance(1_000)
+      dying.die()
+      const door = await createRuntime({ ...options, store: shared, worker: false })
+      runtimes.push(door)
+      expect((await door.inbox()).length).toBeGreaterThan(0)
+      await door.session('s').cancel('Enough')
+      await clock.advance('40s')
+      const second = await createRuntime({ ...options, store: shared })
+      runtimes.push(second)
+      const ended = await after(second.session('s').run(calls), clock)
+      expect(ended).toMatchObject({ value: [{ status: 'cancelled' }, { status: 'cancelled' }] })
+      await clock.advance('2m')
+      expect(await shared.unsettled({ after: '', limit: 9 })).toEqual([])
+      expect(await second.inbox()).toEqual([])
+    })
+
     test('SESS-1 DUR-1: a turn whose end could not be written loses no message', async () => {
       const { clock, shared } = ground()
       let fails = 0

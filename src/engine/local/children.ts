@@ -1,7 +1,9 @@
-// The calls that a body made before its worker died. A body that is taken up again finds them when it comes to them; one that ends before
+// The calls that a body made before its worker died, and the agents that it let work. A body that is taken up again finds them when it comes to them; one that ends before
 // because it is cancelled never does, and nobody else would ever stop them (TIME-3).
 
 import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
+import { isTurn, parentName, type ParentRow, workingName } from '../../journal/message.ts'
+import { everyKept } from '../../store/every-kept.ts'
 import type { Store } from '../../store/store.ts'
 import type { Stop } from '../engine.ts'
 import type { Cancels } from './cancels.ts'
@@ -20,6 +22,7 @@ export function takeDown(
   cancels
     .surely(`under ${request.uid}`, async () => {
       for (const uid of await openUnder(store, request)) await cancels.cancel(uid, why)
+      for (const uid of await agentsUnder(store, request)) await cancels.cancel(uid, why)
     })
     .catch((error: unknown) => logger.warn('Calls under a cancelled one could not be cancelled', { call: request.uid, error }))
 }
@@ -37,4 +40,16 @@ async function openUnder(store: Store, { uid, position }: CallRecord): Promise<s
     if (calls.length < page) return found
     after = (calls.at(-1) as CallRecord).uid
   }
+}
+
+/** Open turns of the agents that it let work, in sessions of their own. */
+async function agentsUnder(store: Store, { uid, position: { tenant, session } }: CallRecord): Promise<string[]> {
+  const found: string[] = []
+  for await (const { key: agent } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
+    const kept = await store.kept(parentName({ tenant, session: agent }))
+    if (!kept || (JSON.parse(kept.value) as ParentRow).call !== uid) continue
+    for (const call of await store.unsettled({ of: { tenant, session: agent }, after: '', limit: page }))
+      if (isTurn(call)) found.push(call.uid)
+  }
+  return found
 }
