@@ -3,7 +3,8 @@
 
 import type { Asked } from '../engine/engine.ts'
 import { type AskItem, itemName } from '../journal/asks.ts'
-import { type CallRecord, waitTermsOf } from '../journal/call-state.ts'
+import { type CallOptions, type CallRecord, waitTermsOf } from '../journal/call-state.ts'
+import { parentName, type ParentRow, workingName } from '../journal/message.ts'
 import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -12,6 +13,11 @@ import type { Store } from '../store/store.ts'
 import type { CallAsk, CallOutcome, OpenCall, Until } from './ask.ts'
 import type { Batch } from './gather.ts'
 import { placeholder } from './notice.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
 
 export async function untilOpen(
   batch: Batch,
@@ -72,15 +78,50 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
   return null
 }
 
-/** What people are asked about a call that its body made: it waits for them too. */
-async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<{ id: string; item: AskItem } | null> {
+interface AskedPeople {
+  readonly id: string
+  readonly item: AskItem
+}
+
+/** What people are asked about a call that its body made, or by an agent that it let work: it waits for them too. */
+async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<AskedPeople | null> {
   if (state !== 'running') return null
-  const { tenant, session } = position
+  const asked = await askedIn(store, position, ({ under }) => under.includes(uid))
+  return asked ?? (await askedByAgents(store, position, uid))
+}
+
+async function askedIn(
+  store: Store,
+  { tenant, session }: Scope,
+  counts: (item: AskItem) => boolean = () => true,
+): Promise<AskedPeople | null> {
   for await (const { key, value } of everyKept(store, { of: 'inbox', tenant, session })) {
     const item = JSON.parse(value) as AskItem
-    if (item.under.includes(uid)) return { id: key, item }
+    if (counts(item)) return { id: key, item }
   }
   return null
+}
+
+/** By agents at work that a call let work, or all of a session; and by theirs. */
+async function askedByAgents(store: Store, { tenant, session }: Scope, call?: string): Promise<AskedPeople | null> {
+  for await (const { key: agent } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
+    const of = { tenant, session: agent }
+    if (call !== undefined && !(await isUnder(store, of, call))) continue
+    const asked = (await askedIn(store, of)) ?? (await askedByAgents(store, of))
+    if (asked) return asked
+  }
+  return null
+}
+
+/** Whether the agent of a session was let work by a call, or by one under it. */
+async function isUnder(store: Store, agent: Scope, call: string): Promise<boolean> {
+  const kept = await store.kept(parentName(agent))
+  if (!kept) return false
+  const { call: by } = JSON.parse(kept.value) as ParentRow
+  if (by === call) return true
+  const { options } = (await store.call(by)) ?? {}
+  const { root, above = [] } = (options ? JSON.parse(options) : {}) as CallOptions
+  return root === call || above.includes(call)
 }
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */

@@ -174,5 +174,38 @@ for (const [kind, fresh] of [
       expect(ended).toMatchObject({ value: { status: 'success', value: { text: 'All done' } } })
       expect(paid).toEqual(['paid'])
     })
+
+    test('POL-7 SESS-6: a message while an agent waits for a person: a placeholder stands for it, and what came of it is a notice', async () => {
+      const pay = tool({ name: 'pay', description: 'Pay', input, approval: 'always', execute: () => 'paid' })
+      const clerk = scriptedModel([{ call: { name: 'pay' } }, { say: 'The clerk has paid' }], { name: 'clerk' })
+      const asks = agent({ name: 'clerk', description: 'Pays', model: clerk, tools: ['pay'] })
+      const through = tool({
+        name: 'through',
+        description: 'Asks',
+        input,
+        onCrash: 'rerun',
+        execute: (_, ctx) => ctx.call(asks, { task: 'Pay' }),
+      })
+      for (const name of ['clerk', 'through']) {
+        const model = scriptedModel([
+          { call: { name, input: name === 'clerk' ? { task: 'Pay' } : {} } },
+          'I wait for a person.',
+          ({ last }) => last,
+        ])
+        const { runtime, clock } = await opened({ tools: [pay, asks, through], models: [clerk] })
+        const session = runtime.session('s')
+        const turn = session.turn({ model, message: 'Pay' })
+        await clock.advance(500)
+        await session.messages.send('How is it going?')
+        expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({ value: { value: { text: 'I wait for a person.' } } })
+        expect(model.requests[1]?.messages.at(-2)).toMatchObject({ role: 'tool', results: [{ status: 'waiting' }] })
+        const [item] = await runtime.inbox({ tenant: 'default', session: 's' })
+        expect(await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })).toMatchObject({ answer: 'accepted' })
+        await clock.advance('5s')
+        const next = await after(session.turn({ model }).outcome, clock)
+        expect(next).toMatchObject({ value: { value: { text: expect.stringMatching(/Runtime notice[^]*The clerk has paid/) as string } } })
+        expect(model.requests.flatMap(({ messages }) => problemsIn(messages))).toEqual([])
+      }
+    })
   })
 }
