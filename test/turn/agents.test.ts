@@ -67,6 +67,19 @@ for (const [kind, fresh] of [
       })
     })
 
+    test('SESS-11 TOOL-3: tools and models with names of the language are on their own accounts', async () => {
+      const { clock, store } = fresh()
+      const model = scriptedModel(['Yes'], { name: 'toString' })
+      const asks = tool({ name: 'constructor', description: 'd', input, execute: async (_, ctx) => (await ctx.complete('Well?')).text })
+      const runtime = await createRuntime({ store, clock, logger: quiet, tools: [asks], models: [model] })
+      runtimes.push(runtime)
+      const session = runtime.session('s')
+      expect(await after(session.run([{ id: 'a', name: 'constructor' }]), clock)).toMatchObject({ value: [{ value: 'Yes' }] })
+      const { total, models, tools } = await session.usage()
+      expect([total, ...Object.values(models), ...Object.values(tools)].map(({ times }) => times)).toEqual([1, 1, 1])
+      expect(total.inputTokens).toBeGreaterThan(0)
+    })
+
     test('SESS-6: an agent works in a session of its own; what it asks of people is in the inbox of the session above', async () => {
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
       const expert = scriptedModel([{ call: { name: 'pay' } }, ({ last }) => `Done: ${last}`], { name: 'expert' })
