@@ -30,6 +30,10 @@ export function diffOf(path: string, before: string, edits: readonly Edit[]): Di
   const blocks = blocksOf(before, old, edits)
   const name = path.replace(/^\//, '')
   const parts = [`--- a/${name}`, `+++ b/${name}`]
+  // One by one: an edit may have more lines than a function takes arguments.
+  const add = (mark: string, lines: readonly string[], start = 0, end = lines.length): void => {
+    for (let nth = start; nth < end; nth++) parts.push(marked(mark, lines[nth] as string))
+  }
   let shift = 0
   for (const hunk of hunksOf(blocks)) {
     const from = Math.max(0, (hunk[0] as Block).from - context)
@@ -40,12 +44,12 @@ export function diffOf(path: string, before: string, edits: readonly Edit[]): Di
     parts.push(`@@ -${range(from, counts.old)} +${range(from + shift, counts.new)} @@`)
     let at = from
     for (const block of hunk) {
-      parts.push(...old.slice(at, block.from).map((line) => marked(' ', line)))
-      parts.push(...old.slice(block.from, block.to).map((line) => marked('-', line)))
-      parts.push(...block.lines.map((line) => marked('+', line)))
+      add(' ', old, at, block.from)
+      add('-', old, block.from, block.to)
+      add('+', block.lines)
       at = block.to
     }
-    parts.push(...old.slice(at, to).map((line) => marked(' ', line)))
+    add(' ', old, at, to)
     shift += added - removed
   }
   const diff = `${parts.join('\n')}\n`

@@ -45,6 +45,9 @@ const output: JsonSchema = {
   additionalProperties: false,
 }
 
+/** What is longer is shown with details. */
+const longestSummary = 400
+
 /** Host and path; what follows may be secret. */
 function placeOf({ url }: WebFetchInput): string {
   const parsed = URL.parse(url)
@@ -63,8 +66,12 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     hints: { readOnly: !saves, idempotent: true, openWorld: true },
     // A vote for hosts that are trusted; about others the policy decides, and its default asks.
     approval: ({ url }) => (isTrusted(url) ? 'allow' : undefined),
-    preview: (input) =>
-      `${input.method ?? 'GET'} ${input.url.slice(0, 2_000)}${input.save_to_file === undefined ? '' : ` → ${input.save_to_file}`}`,
+    // The address as it will be called, all of it: what is carried out may stand at its end.
+    preview({ url, method = 'GET', save_to_file: path }) {
+      const { href } = parseUrl(url)
+      const summary = `${method} ${href}${path === undefined ? '' : ` → ${path}`}`
+      return summary.length <= longestSummary ? summary : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }
+    },
     timeout: rules.totalMs + 30_000,
     narrate: says(
       {
