@@ -1,3 +1,4 @@
+import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
 import { wherever } from '../box/asking.ts'
 
@@ -67,8 +68,28 @@ wherever('files', (given) => {
     expect((await read({ path: 'f', offset: 1 })).truncation).toMatchObject({ truncated: false, bytes_returned: 9, bytes_total: 14 })
   })
 
+  test('BOX-1: a byte order mark is no part of the first line', async () => {
+    await given().files.write('f', '\ufeffneedle\r\nother\r\n')
+    expect(await given().value('grep_files', { pattern: '^needle$', after_context: 1 })).toMatchObject({
+      matches: [{ line_number: 1, line: 'needle', after: ['other'] }],
+    })
+  })
+
+  test('POL-6: of a long path that is to be deleted its end is shown too', async () => {
+    const path = `${'safe/../'.repeat(100)}ledger.db`
+    const [tool] = box.files().filter(({ name }) => name === 'delete_file')
+    expect((tool?.preview as (input: object) => string)({ path })).toMatch(/^Deletes safe\/\.\.\/.*…[^…]*\/ledger\.db\.$/)
+    expect((await given().failure('read_file', { path })).message).toMatch(/ledger\.db$/)
+  })
+
   test('VAL-5: a text that begins as a GIF does is a text', async () => {
     await given().files.write('gif.txt', 'GIF89a is how a picture begins.\n')
     expect(await read({ path: 'gif.txt' })).toMatchObject({ read_mode: 'text', content: '1|GIF89a is how a picture begins.' })
   })
+})
+
+test('SESS-9: without a time zone the sentence names the one that is meant', () => {
+  const [tool] = box.time()
+  for (const input of [{}, { timezone: '' }, { timezone: ' ' }])
+    expect(tool?.narrate?.(input as never, { phase: 'completed', locale: 'en' })).toBe('Told the time in UTC')
 })

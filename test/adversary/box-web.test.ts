@@ -63,6 +63,24 @@ describe('BOX-4: an HTTP error is a value with its status', () => {
   })
 })
 
+test('BOX-2: what is wrong with the file is told as the file tools tell it', async () => {
+  const saved = (path: string): Promise<unknown> => got({ body: 'x' }, { save_to_file: path })
+  await web.runtime.session('web').files.write('d/f', '')
+  expect(await saved('/.background/x')).toMatchObject({ code: 'file_readonly', class: 'permission_denied' })
+  expect(await saved('a\\b')).toMatchObject({ code: 'file_path_invalid', class: 'invalid_request' })
+  expect(await saved('d')).toMatchObject({ code: 'file_is_directory', class: 'execution' })
+})
+
+test('VAL-5: an image that no provider takes is named only, however much may be fetched', async () => {
+  const large = await fetcher({ ports: [server.port], limits: { bytes: 20_000_000 }, allowAddress: () => true })
+  const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(5 * 1024 * 1024)])
+  answer = (_, response) => void response.writeHead(200, { 'content-type': 'image/png' }).end(png)
+  const outcome = await large.fetch({ url: server.url })
+  expect(outcome).toMatchObject({ value: { format: 'image', size_bytes: png.length, note: expect.stringContaining('is not shown') } })
+  expect(outcome).not.toHaveProperty('value.attachment')
+  await large.close()
+})
+
 describe('BOX-4: text is read as what it is', () => {
   const latin = (text: string): Buffer => Buffer.from(text, 'latin1')
   test.each([

@@ -7,7 +7,7 @@ import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { flag, object, oneOf, text, whole } from '../shape.ts'
-import { imageTypeOf, isBinaryName, type Manner, mannerOf } from './kind.ts'
+import { imageTypeOf, isBinaryName, type Manner, mannerOf, mostImageBytes } from './kind.ts'
 import { countLines, linesIn } from './lines.ts'
 import { baseName, isText, pathField, shown, told } from './told.ts'
 import { complete, cut, mostBytes, type Truncation, truncationField } from './truncation.ts'
@@ -20,8 +20,6 @@ interface Input {
 
 /** Of the names of a table's columns, which come with every page. */
 const mostNames = mostBytes / 4
-/** What providers take for one image. */
-const mostImageBytes = 5 * 1024 * 1024
 
 export const readFile = tool({
   name: 'read_file',

@@ -47,10 +47,10 @@ export function sayingOf(error: unknown, path: string): ToolFailure | undefined 
   return saying && fail(saying.says?.(shown(path)) ?? message, { code, class: saying.class })
 }
 
-/** A path as it was given, short and harmless enough to stand in a sentence. */
+/** A path as it was given, short and harmless enough to stand in a sentence. Of a long one both ends: the last name is what is meant. */
 export const shown = (path: string): string => {
   const plain = path.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
-  return plain.length <= 200 ? plain : `${plain.slice(0, 199).toWellFormed()}…`
+  return plain.length <= 400 ? plain : `${plain.slice(0, 100).toWellFormed()}…${plain.slice(-299).toWellFormed()}`
 }
 
 /** The last name of a path, for people who watch. */

@@ -3,6 +3,7 @@
 import { fail } from '../../kernel/outcome.ts'
 import type { Attachment } from '../../kernel/value.ts'
 import type { ToolContext } from '../../tool/context.ts'
+import { mostImageBytes } from '../files/kind.ts'
 import { type Content, contentOf, isHopeless, type SaidType, saidType, textOf } from './content.ts'
 import { convertHtml } from './convert.ts'
 import type { Response } from './fetch.ts'
@@ -98,6 +99,8 @@ async function presented(response: Response, { input, ctx, rules }: With): Promi
     case 'pdf': {
       if (late)
         throw fail('Request timed out before the file was complete; nothing of it was kept', { code: 'fetch_timeout', class: 'timeout' })
+      if (content.kind === 'image' && bytes.length > mostImageBytes)
+        return { ...all, format: 'image', truncated: true, note: `An image of more than ${mostImageBytes} bytes is not shown` }
       const attachment = ctx.attachments.create(bytes, { mediaType: content.mediaType, name: nameOf(url, content) })
       return { ...all, content_type: content.mediaType, format: content.kind, attachment, truncated: false }
     }

@@ -2,11 +2,11 @@
 
 import type { ToolFailure } from '../../kernel/outcome.ts'
 import { fail } from '../../kernel/outcome.ts'
-import { PawlError } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/value.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema, type JsonSchema } from '../../tool/schema.ts'
 import { type Tool, tool } from '../../tool/tool.ts'
+import { told } from '../files/told.ts'
 import { withResponse } from './fetch.ts'
 import { hostOf } from './hosts.ts'
 import { present, type WebFetchInput, type WebFetchResult } from './present.ts'
@@ -91,7 +91,10 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     execute(input, ctx): Promise<WebFetchResult> {
       const { method = 'GET' } = input
       const url = checked(input)
-      return told(() => withResponse(url, rules, { method, signal: ctx.signal }, (response) => present(response, { input, ctx, rules })))
+      // What is wrong with the file that it is to be saved as is for the model to mend.
+      return told(input.save_to_file ?? '', () =>
+        withResponse(url, rules, { method, signal: ctx.signal }, (response) => present(response, { input, ctx, rules })),
+      )
     },
   })
   const checked = (input: WebFetchInput): URL => {
@@ -111,13 +114,3 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
 }
 
 const wrong = (message: string): ToolFailure => fail(message, { code: 'invalid_arguments', class: 'invalid_request' })
-
-/** What is wrong with the file that it was to be saved as is for the model to mend. */
-async function told<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof PawlError && /^(files?|directory)_/.test(error.code)) throw fail(error.message, { code: error.code, cause: error })
-    throw error
-  }
-}
