@@ -1,3 +1,4 @@
+import type { Tool } from 'pawl'
 import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
 import { wherever } from '../box/asking.ts'
@@ -77,8 +78,8 @@ wherever('files', (given) => {
 
   test('POL-6: of a long path that is to be deleted its end is shown too', async () => {
     const path = `${'safe/../'.repeat(100)}ledger.db`
-    const [tool] = box.files().filter(({ name }) => name === 'delete_file')
-    expect((tool?.preview as (input: object) => string)({ path })).toMatch(/^Deletes safe\/\.\.\/.*…[^…]*\/ledger\.db\.$/)
+    const { preview } = box.files().find(({ name }) => name === 'delete_file') as Tool
+    expect((preview as (input: object) => string)({ path })).toMatch(/^Deletes safe\/\.\.\/.*…[^…]*\/ledger\.db\.$/)
     expect((await given().failure('read_file', { path })).message).toMatch(/ledger\.db$/)
   })
 
