@@ -1,6 +1,7 @@
 import type { Tool } from 'pawl'
 import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
+import { edited } from '../../src/box/files/edits.ts'
 import { wherever } from '../box/asking.ts'
 
 interface Read {
@@ -93,4 +94,19 @@ test('SESS-9: without a time zone the sentence names the one that is meant', () 
   const [tool] = box.time()
   for (const input of [{}, { timezone: '' }, { timezone: ' ' }])
     expect(tool?.narrate?.(input as never, { phase: 'completed', locale: 'en' })).toBe('Told the time in UTC')
+})
+
+test.for([
+  ['empty lines', '\n'],
+  ['short lines', 'a\n'],
+  ['short lines of Windows', 'a\r\n'],
+] as const)('BOX-2: an edit of 16 MB of %s takes a moment, and little memory', ([, line]) => {
+  const half = line.repeat(8_000_000 / line.length)
+  const before = process.memoryUsage().rss
+  const begun = performance.now()
+  const { text, diff } = edited('/f', `${half}one\n${half}`, [{ old_text: 'one', new_text: 'two' }])
+  expect(performance.now() - begun).toBeLessThan(2_500)
+  expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000)
+  expect(text).toBe(`${half}two\n${half}`)
+  expect(diff).toMatchObject({ truncated: false, firstLine: half.split('\n').length })
 })
