@@ -11,7 +11,7 @@ import { inTurn, type Turn, type TurnParts } from './folder-turn.ts'
 import { add, FolderWalk, within } from './folder-walk.ts'
 import { Glob, type Places } from './glob.ts'
 import { checkMediaType, mediaTypeOf } from './media-type.ts'
-import { pageOf } from './page.ts'
+import { FirstByPath, pageOf } from './page.ts'
 import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, unfinished } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import { bytesOf, hashOf } from './rows.ts'
@@ -116,17 +116,18 @@ export class FolderFiles implements SessionFiles {
   async glob(pattern: string, options: PageOptions = {}): Promise<FilePage> {
     const { limit, after } = pageOf(options)
     const glob = new Glob(pattern)
-    const found: FileStat[] = []
+    const found = new FirstByPath(limit + 1, after?.path)
     let seen = 0
     const search = async (directory: Directory, parts: readonly string[], places: Places): Promise<void> => {
       for (const name of await directory.names()) {
+        const path = pathOf([...parts, name])
+        if (found.excludes(path.path)) continue
         if (++seen > mostEntries) throw new PawlError('file_pattern_invalid', 'There are too many files to look through.')
         const next = glob.step(places, name)
-        const path = pathOf([...parts, name])
         if (next.size === 0 || isReserved(path)) continue
         const stats = await directory.look(name)
         if (!stats || !isPlain(stats)) continue
-        if (glob.met(next)) found.push(statOf(path, stats))
+        if (glob.met(next)) found.add(statOf(path, stats))
         const inner = stats.isDirectory() && path.parts.length < 64 ? await this.#walk.orNothing(() => directory.enter(name)) : undefined
         if (!inner) continue
         try {
@@ -138,7 +139,8 @@ export class FolderFiles implements SessionFiles {
     }
     await this.#walk.clearly(() => this.#walk.inside(within(pathOf([])), {}, (root) => search(root, [], glob.start())))
     const own = await this.#ownFound(pattern, options)
-    const all = [...found, ...own.entries].filter(({ path }) => !after || path > after.path).toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    found.add(...own.entries)
+    const all = found.entries()
     return { entries: all.slice(0, limit), more: all.length > limit || own.more }
   }
 

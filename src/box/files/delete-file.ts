@@ -1,11 +1,11 @@
 // delete_file: a file, or a directory. It may run again after a crash: what stood there is looked up once and recorded, so a second attempt
-// that finds nothing knows that the first one has done it.
+// that finds nothing knows that the first one has done it, and one that finds another file leaves it.
 
 import { fail } from '../../kernel/outcome.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { flag, object, text } from '../shape.ts'
-import { baseName, pathField, shown, told } from './told.ts'
+import { baseName, keepOthers, pathField, shown, told } from './told.ts'
 
 interface Input {
   readonly path: string
@@ -34,10 +34,11 @@ export const deleteFile = tool({
   examples: [{ path: 'notes/old.md' }, { path: 'build', recursive: true }],
   async execute({ path, recursive = false }, ctx) {
     const before = await told(path, () => ctx.files.stat(path))
-    const found = await ctx.step('look', () => before?.path ?? null)
+    const found = await ctx.step('look', () => (before ? { path: before.path, hash: before.hash } : null))
     if (found === null) throw fail(`File not found: ${shown(path)}`, { code: 'file_not_found' })
-    if (found === '/') throw fail('The root of the workspace cannot be deleted', { code: 'root_refused', class: 'permission_denied' })
+    if (found.path === '/') throw fail('The root of the workspace cannot be deleted', { code: 'root_refused', class: 'permission_denied' })
+    if (before) keepOthers(path, before, found.hash, ctx)
     await told(path, () => ctx.files.remove(path, { recursive }))
-    return { path: found, deleted: true }
+    return { path: found.path, deleted: true }
   },
 })

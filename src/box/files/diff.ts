@@ -1,5 +1,7 @@
 // The unified diff of edits whose places are known: nothing is searched for, so it takes as long as the text is.
 
+import { Lines } from './lines.ts'
+
 /** Puts `text` in the place of what is from `start` to `end`. */
 export interface Edit {
   readonly start: number
@@ -26,26 +28,30 @@ export interface Diff {
 
 /** Of edits in order that do not overlap. Lines are ended by \n. */
 export function diffOf(path: string, before: string, edits: readonly Edit[]): Diff {
-  const old = linesOf(before)
-  const blocks = blocksOf(before, old, edits)
+  const old = new Lines(before)
+  const blocks = blocksOf(old, edits)
   const name = path.replace(/^\//, '')
   const parts = [`--- a/${name}`, `+++ b/${name}`]
+  // One by one: an edit may have more lines than a function takes arguments.
+  const add = (mark: string, from: number, to: number): void => {
+    for (let nth = from; nth < to; nth++) parts.push(marked(mark, old.at(nth)))
+  }
   let shift = 0
   for (const hunk of hunksOf(blocks)) {
     const from = Math.max(0, (hunk[0] as Block).from - context)
-    const to = Math.min(old.length, (hunk.at(-1) as Block).to + context)
+    const to = Math.min(old.count, (hunk.at(-1) as Block).to + context)
     const added = hunk.reduce((sum, { lines }) => sum + lines.length, 0)
     const removed = hunk.reduce((sum, block) => sum + block.to - block.from, 0)
     const counts = { old: to - from, new: to - from - removed + added }
     parts.push(`@@ -${range(from, counts.old)} +${range(from + shift, counts.new)} @@`)
     let at = from
     for (const block of hunk) {
-      parts.push(...old.slice(at, block.from).map((line) => marked(' ', line)))
-      parts.push(...old.slice(block.from, block.to).map((line) => marked('-', line)))
-      parts.push(...block.lines.map((line) => marked('+', line)))
+      add(' ', at, block.from)
+      add('-', block.from, block.to)
+      for (const line of block.lines) parts.push(marked('+', line))
       at = block.to
     }
-    parts.push(...old.slice(at, to).map((line) => marked(' ', line)))
+    add(' ', at, to)
     shift += added - removed
   }
   const diff = `${parts.join('\n')}\n`
@@ -59,18 +65,12 @@ const marked = (mark: string, line: string): string =>
   line.endsWith('\n') ? `${mark}${line.slice(0, -1)}` : `${mark}${line}\n\\ No newline at end of file`
 
 /** What changed, in whole lines: edits that touch the same line are one. */
-function blocksOf(before: string, old: readonly string[], edits: readonly Edit[]): Block[] {
-  const starts: number[] = []
-  let position = 0
-  for (const line of old) {
-    starts.push(position)
-    position += line.length
-  }
+function blocksOf(old: Lines, edits: readonly Edit[]): Block[] {
   const groups: { from: number; to: number; edits: Edit[] }[] = []
   for (const edit of edits) {
-    const from = lineAt(starts, edit.start)
+    const from = old.lineAt(edit.start)
     // With the line after it: without its ending the last one becomes a part of that.
-    const to = Math.min(old.length, lineAt(starts, edit.end) + 1)
+    const to = Math.min(old.count, old.lineAt(edit.end) + 1)
     const last = groups.at(-1)
     if (last && from < last.to) {
       last.to = Math.max(last.to, to)
@@ -78,8 +78,7 @@ function blocksOf(before: string, old: readonly string[], edits: readonly Edit[]
     } else groups.push({ from, to, edits: [edit] })
   }
   return groups.flatMap(({ from, to, edits: own }) => {
-    const [start, end] = [starts[from] ?? before.length, starts[to] ?? before.length]
-    const block = trimmed(old, { from, to, lines: linesOf(applied(before, own, start, end)) })
+    const block = trimmed(old, { from, to, lines: linesOf(applied(old.text, own, old.startOf(from), old.startOf(to))) })
     return block.from === block.to && block.lines.length === 0 ? [] : [block]
   })
 }
@@ -97,11 +96,11 @@ export function applied(before: string, edits: readonly Edit[], start = 0, end =
 }
 
 /** Without the lines at both ends that are as they were. */
-function trimmed(old: readonly string[], { from, to, lines }: Block): Block {
+function trimmed(old: Lines, { from, to, lines }: Block): Block {
   let [head, tail] = [0, 0]
   const most = Math.min(to - from, lines.length)
-  while (head < most && old[from + head] === lines[head]) head++
-  while (tail < most - head && old[to - 1 - tail] === lines[lines.length - 1 - tail]) tail++
+  while (head < most && old.at(from + head) === lines[head]) head++
+  while (tail < most - head && old.at(to - 1 - tail) === lines[lines.length - 1 - tail]) tail++
   return { from: from + head, to: to - tail, lines: lines.slice(head, lines.length - tail) }
 }
 
@@ -114,16 +113,6 @@ function hunksOf(blocks: readonly Block[]): Block[][] {
     else hunks.push([block])
   }
   return hunks
-}
-
-function lineAt(starts: readonly number[], position: number): number {
-  let [low, high] = [0, starts.length]
-  while (low + 1 < high) {
-    const middle = (low + high) >>> 1
-    if ((starts[middle] as number) <= position) low = middle
-    else high = middle
-  }
-  return low
 }
 
 /** Whole lines where it can be. */

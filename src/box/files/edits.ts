@@ -3,6 +3,7 @@
 
 import { fail } from '../../kernel/outcome.ts'
 import { applied, diffOf, type Diff, type Edit } from './diff.ts'
+import { countEndings } from './lines.ts'
 
 export interface Replacement {
   readonly old_text: string
@@ -22,12 +23,12 @@ const refuse = (message: string, code: string): never => {
 export function edited(path: string, given: string, replacements: readonly Replacement[]): Edited {
   const prefix = given.startsWith(mark) ? mark : ''
   const original = given.slice(prefix.length)
-  const plain = original.replaceAll('\r\n', '\n')
+  const plain = plainEndings(original)
   const edits = replacements.map((each) => editOf(plain, each)).toSorted((a, b) => a.start - b.start)
   for (const [at, edit] of edits.entries())
     if (edit.start < (edits[at - 1]?.end ?? 0)) refuse('Edits overlap in the target file', 'edits_overlap')
   const endings = windowsEndings(original)
-  const ending = endings.length > countOf(plain, '\n') - endings.length ? '\r\n' : '\n'
+  const ending = endings.length > countEndings(plain) - endings.length ? '\r\n' : '\n'
   // A place in the file: every ending before it that is two characters there was one here.
   const placed = edits.map(({ start, end, text }) => ({
     start: start + before(endings, start),
@@ -49,24 +50,37 @@ function editOf(plain: string, { old_text, new_text }: Replacement): Edit {
   return { start, end: start + old.length, text: plainOf(new_text, false) }
 }
 
-const plainOf = (text: string, strip = true): string => (strip && text.startsWith(mark) ? text.slice(1) : text).replaceAll('\r\n', '\n')
+const plainOf = (text: string, strip = true): string => plainEndings(strip && text.startsWith(mark) ? text.slice(1) : text)
 const quoted = (text: string): string => (text.length <= 120 ? text : `${text.slice(0, 119).toWellFormed()}…`)
 
-/** Where \r\n stands, as places in the text where they are \n. */
-function windowsEndings(text: string): number[] {
-  const found: number[] = []
-  for (let at = text.indexOf('\r\n'); at !== -1; at = text.indexOf('\r\n', at + 2)) found.push(at - found.length)
-  return found
+/** \r\n as \n. In place: to put a text together from millions of parts takes seconds. */
+function plainEndings(text: string): string {
+  if (!text.includes('\r\n')) return text
+  const units = Buffer.from(text, 'utf16le')
+  let length = 0
+  for (let at = 0; at < units.length; at += 2) {
+    if (units[at] === 13 && units[at + 1] === 0 && units[at + 2] === 10 && units[at + 3] === 0) continue
+    units[length++] = units[at] as number
+    units[length++] = units[at + 1] as number
+  }
+  return units.toString('utf16le', 0, length)
 }
 
-function countOf(text: string, part: string): number {
+/** Where \r\n stands, as places in the text where they are \n. */
+function windowsEndings(text: string): Uint32Array {
+  if (!text.includes('\r\n')) return new Uint32Array()
+  const found = new Uint32Array(countEndings(text))
   let count = 0
-  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) count++
-  return count
+  for (let at = 0; at < text.length; at++)
+    if (text.charCodeAt(at) === 13 && text.charCodeAt(at + 1) === 10) {
+      found[count] = at - count
+      count++
+    }
+  return found.subarray(0, count)
 }
 
 /** How many of the places, which are in order, come before this one. */
-function before(places: readonly number[], position: number): number {
+function before(places: Uint32Array, position: number): number {
   let [low, high] = [0, places.length]
   while (low < high) {
     const middle = (low + high) >>> 1

@@ -142,18 +142,29 @@ function truncationOf({
 /** The files that are meant, by path. A name alone is met wherever it is; a directory means all that is in it. */
 async function filesIn(pattern: string | undefined, ctx: ToolContext): Promise<{ found: FileStat[]; more: boolean }> {
   const given = pattern ?? '**'
-  const glob = await told(given, async () => {
-    const stat = /[*?[{]/.test(given) ? undefined : await ctx.files.stat(given)
-    if (stat) return stat.kind === 'file' ? stat : `${stat.path === '/' ? '' : stat.path}/**`
-    return given.includes('/') ? given : `**/${given}`
-  })
-  if (typeof glob !== 'string') return { found: [glob], more: false }
+  const named = await told(given, () => standing(given, ctx))
+  if (named?.kind === 'file') return { found: [named], more: false }
+  const top = named && `${named.path === '/' ? '' : named.path}/`
+  // What stands for itself in a name may stand for more in a pattern, so others may be met as well.
+  const glob = top === undefined ? (given.includes('/') ? given : `**/${given}`) : `${top.replaceAll(/[*?[\]{}]/g, '?')}**`
+  const isMeant = ({ kind, path }: FileStat): boolean => kind === 'file' && (top === undefined || path.startsWith(top))
   const found: FileStat[] = []
   for (;;) {
+    ctx.signal.throwIfAborted()
     const after = found.at(-1)?.path
     const page = await told(given, () => ctx.files.glob(glob, { limit: 1000, ...(after === undefined ? {} : { after }) }))
     found.push(...page.entries)
-    if (!page.more || found.length >= mostFiles) return { found: found.filter(({ kind }) => kind === 'file'), more: page.more }
+    if (!page.more || found.length >= mostFiles) return { found: found.filter(isMeant), more: page.more }
+  }
+}
+
+/** What stands there under this very name, if it is one: a directory may be called [id]. */
+async function standing(given: string, ctx: ToolContext): Promise<FileStat | undefined> {
+  try {
+    return await ctx.files.stat(given)
+  } catch (error) {
+    if (/[*?[{]/.test(given) && error instanceof PawlError && error.code.startsWith('file_')) return undefined
+    throw error
   }
 }
 
@@ -177,6 +188,7 @@ async function scan(found: readonly FileStat[], ctx: ToolContext): Promise<Scann
   }
   const files: Scanned['files'] = []
   for (let at = 0; at < wanted.length; at += readAtOnce) {
+    ctx.signal.throwIfAborted()
     const read = await Promise.all(wanted.slice(at, at + readAtOnce).map(({ path }) => textOf(path, ctx)))
     for (const each of read) {
       if (each === undefined) skipped.unreadable++

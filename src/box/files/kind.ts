@@ -37,6 +37,9 @@ const signatures: readonly (readonly [mediaType: string, bytes: string])[] = [
   ['image/gif', 'GIF89a'],
 ]
 
+/** What providers take for one image. */
+export const mostImageBytes = 5 * 1024 * 1024
+
 /** By how it begins, not by how it is called: png, jpeg, gif and webp, which models can see. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 16)).toString('latin1')

@@ -91,6 +91,7 @@ export const listDirectory = tool({
 async function everything(path: string, ctx: ToolContext): Promise<{ all: readonly FileStat[]; more: boolean }> {
   const all: FileStat[] = []
   for (;;) {
+    ctx.signal.throwIfAborted()
     const after = all.at(-1)?.path
     const page = await told(path, () => ctx.files.list(path, { limit: 1000, ...(after === undefined ? {} : { after }) })).catch(
       (error: unknown) => {

@@ -60,6 +60,7 @@ class SearchThread {
     const stop = (): void => this.#end()
     let callOff = systemClock.timer(startMs, stop)
     signal.addEventListener('abort', stop)
+    const answer = Promise.withResolvers<Matched>()
     try {
       if (signal.aborted) throw new Unwanted()
       await this.#ready
@@ -70,18 +71,18 @@ class SearchThread {
         stop()
         late.resolve({ late: deadlineMs })
       })
-      const answered = new Promise<Matched>((resolve) => this.#worker.once('message', resolve))
+      this.#worker.once('message', answer.resolve)
       const broken = this.ended.then((why): Matched => {
         if (signal.aborted) throw new Unwanted()
         return { broken: why }
       })
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       this.#worker.postMessage(question)
-      return await Promise.race([late.promise, answered, broken])
+      return await Promise.race([late.promise, answer.promise, broken])
     } finally {
       callOff()
       signal.removeEventListener('abort', stop)
-      this.#worker.removeAllListeners('message')
+      this.#worker.off('message', answer.resolve)
       // One that is about to end is waited for: others may want its place.
       if (!this.gone) this.#worker.unref()
     }
@@ -108,7 +109,14 @@ let taken = 0
 /** Waits for a thread if all are taken. Never throws but when the signal is aborted. */
 export async function matched(question: SearchQuestion, deadlineMs: number, signal: AbortSignal): Promise<Matched> {
   await turn(signal)
-  const thread = idle.pop() ?? new SearchThread()
+  let thread: SearchThread
+  try {
+    thread = idle.pop() ?? new SearchThread()
+  } catch (absent) {
+    // The system has no thread left, and this place is not to be lost with it.
+    pass()
+    return { absent }
+  }
   try {
     return await thread.ask(question, deadlineMs, signal)
   } finally {
@@ -118,6 +126,7 @@ export async function matched(question: SearchQuestion, deadlineMs: number, sign
 }
 
 async function turn(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw new Unwanted()
   if (taken < mostThreads) {
     taken++
     return
@@ -132,7 +141,6 @@ async function turn(signal: AbortSignal): Promise<void> {
       if (at !== -1) waiting.splice(at, 1)
       reject(new Unwanted())
     }
-    if (signal.aborted) return leave()
     waiting.push(wake)
     signal.addEventListener('abort', leave, { once: true })
   })
@@ -144,6 +152,11 @@ async function free(thread: SearchThread): Promise<void> {
     idle.push(thread)
     thread.rest(() => void idle.splice(idle.indexOf(thread), 1))
   }
+  pass()
+}
+
+/** To who waits for a thread. */
+function pass(): void {
   const next = waiting.shift()
   if (next) next()
   else taken--

@@ -7,7 +7,7 @@ import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { flag, object, oneOf, text, whole } from '../shape.ts'
-import { imageTypeOf, isBinaryName, type Manner, mannerOf } from './kind.ts'
+import { imageTypeOf, isBinaryName, type Manner, mannerOf, mostImageBytes } from './kind.ts'
 import { countLines, linesIn } from './lines.ts'
 import { baseName, isText, pathField, shown, told } from './told.ts'
 import { complete, cut, mostBytes, type Truncation, truncationField } from './truncation.ts'
@@ -18,8 +18,8 @@ interface Input {
   readonly limit?: number
 }
 
-/** What providers take for one image. */
-const mostImageBytes = 5 * 1024 * 1024
+/** Of the names of a table's columns, which come with every page. */
+const mostNames = mostBytes / 4
 
 export const readFile = tool({
   name: 'read_file',
@@ -70,7 +70,8 @@ export const readFile = tool({
       content_hash: stat.hash ?? '',
       ...(stat.mediaType === null ? {} : { content_type: stat.mediaType }),
     }
-    const image = imageTypeOf(bytes)
+    // A text may begin as a GIF does; no GIF is a text.
+    const image = isText(file.text) ? undefined : imageTypeOf(bytes)
     if (image !== undefined) return { ...about, ...imageOf(file, image, ctx) }
     if (!isText(file.text) || isBinaryName(stat.name))
       return { ...about, read_mode: 'binary', note: 'A binary file: its content is not shown.' }
@@ -107,7 +108,9 @@ function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, l
   const isTable = manner.mode === 'rows'
   const wanted = limit ?? manner.lines + (isTable && !offset ? 1 : 0)
   const from = isTail ? Math.max(0, total - wanted) : (offset ?? 0)
-  const head = isTable && from > 0 ? linesIn(content, { from: 0, count: 1 }).map((line) => numbered(line, 0)) : []
+  const names = isTable && from > 0 ? linesIn(content, { from: 0, count: 1 }).map((line) => numbered(line, 0)) : []
+  const head = names.map((line) => startOf(line, mostNames))
+  const isHeadCut = head[0] !== names[0]
   const lines = linesIn(content, { from, count: wanted })
   const room = mostBytes - head.reduce((sum, line) => sum + bytesIn(line) + 1, 0)
   const fitted = isTail ? lastWithin(lines, from, room) : firstWithin(lines, from, room)
@@ -115,6 +118,10 @@ function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, l
   const end = start + fitted.lines.length
   // What was asked for, and only that: lines before the offset were left out by who asked.
   const isCut = (isTail && start > 0) || end < total || fitted.partial
+  const note = [
+    ...(isHeadCut ? ['Line 1, with the names of the columns, is long: only its beginning is here.'] : []),
+    ...(fitted.partial ? [`Line ${end} is longer than what is shown at once: only its beginning is here.`] : []),
+  ].join(' ')
   const shortened = fitted.lines.length < lines.length || fitted.partial
   return {
     content: [...head, ...fitted.lines].join('\n'),
@@ -122,7 +129,7 @@ function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, l
     lines_shown: { start: total === 0 ? 0 : start + 1, end },
     truncated: isCut,
     read_mode: offset === undefined || manner.mode !== 'tail' ? manner.mode : 'text',
-    ...(fitted.partial ? { note: `Line ${end} is longer than what is shown at once: only its beginning is here.` } : {}),
+    ...(note === '' ? {} : { note }),
     truncation: isCut
       ? cut({
           returned: fitted.bytes,
@@ -130,7 +137,7 @@ function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, l
           reason: shortened ? 'size_cap' : manner.reason,
           ...nextOf({ isTail, start, end, total }),
         })
-      : complete(start === 0 ? bytes.length : fitted.bytes),
+      : complete(start === 0 ? bytes.length : fitted.bytes, bytes.length),
   }
 }
 

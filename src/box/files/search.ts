@@ -60,7 +60,8 @@ function found(expression: RegExp, { files, before, after, offset, limit, mostBy
   let [total, bytes] = [0, 0]
   let full = false
   for (const { path, text } of files) {
-    const lines = text.split('\n')
+    // Without a byte order mark: it is no part of the first line.
+    const lines = (text.startsWith('\ufeff') ? text.slice(1) : text).split('\n')
     if (lines.at(-1) === '') lines.pop()
     for (const [at, line] of lines.entries()) {
       const place = expression.exec(bare(line))

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { PawlError } from '../../kernel/errors.ts'
+import type { FileStat } from '../../kernel/files.ts'
 import { fail, type FailureClass, retry, type ToolFailure } from '../../kernel/outcome.ts'
 import { text } from '../shape.ts'
 
@@ -47,10 +48,19 @@ export function sayingOf(error: unknown, path: string): ToolFailure | undefined 
   return saying && fail(saying.says?.(shown(path)) ?? message, { code, class: saying.class })
 }
 
-/** A path as it was given, short and harmless enough to stand in a sentence. */
+/** In an attempt after the first: a file that is not the one that was found at first was put there by somebody else meanwhile, and stays. */
+export function keepOthers(path: string, now: FileStat, first: string | null, { attempt }: { readonly attempt: number }): void {
+  if (attempt === 1 || now.hash === null || now.hash === first) return
+  throw fail(
+    `File '${shown(path)}' was changed by others while this call was interrupted; it is left as it is. Look at it before you try again.`,
+    { code: 'file_changed' },
+  )
+}
+
+/** A path as it was given, short and harmless enough to stand in a sentence. Of a long one both ends: the last name is what is meant. */
 export const shown = (path: string): string => {
   const plain = path.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
-  return plain.length <= 200 ? plain : `${plain.slice(0, 199).toWellFormed()}…`
+  return plain.length <= 400 ? plain : `${plain.slice(0, 100).toWellFormed()}…${plain.slice(-299).toWellFormed()}`
 }
 
 /** The last name of a path, for people who watch. */

@@ -29,10 +29,10 @@ export const truncationField: Field = object<Truncation>(
   ['bytes_total', 'next_offset', 'resume_hint'],
 )
 
-export const complete = (bytes: number): Truncation => ({
+export const complete = (bytes: number, total = bytes): Truncation => ({
   truncated: false,
   bytes_returned: bytes,
-  bytes_total: bytes,
+  bytes_total: total,
   reason: 'size_cap',
 })
 

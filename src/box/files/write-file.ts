@@ -1,5 +1,5 @@
 // write_file: a whole file, new or in place of another. It may run again after a crash: what stood there before is looked up once and
-// recorded, so that it is told truthfully whether the file is new.
+// recorded, so that it is told truthfully whether the file is new, and what somebody else wrote meanwhile is not lost.
 
 import { PawlError } from '../../kernel/errors.ts'
 import type { FileStat } from '../../kernel/files.ts'
@@ -8,7 +8,7 @@ import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { flag, object, oneOf, text, whole } from '../shape.ts'
-import { baseName, hashOf, pathField, told } from './told.ts'
+import { baseName, hashOf, keepOthers, pathField, told } from './told.ts'
 
 const encodings = ['text', 'base64'] as const
 
@@ -51,8 +51,10 @@ export const writeFile = tool({
     const bytes = encoding === 'text' ? content : bytesOf(content)
     const before = await told(path, () => ctx.files.stat(path))
     // Recorded: after a crash it is still what stood there at first.
-    const { existed } = await ctx.step('look', () => ({ existed: before !== undefined }))
-    const { stat, created } = await told(path, () => written({ path, bytes, existed }, ctx))
+    const { existed, hash } = await ctx.step('look', () => ({ existed: before !== undefined, hash: before?.hash ?? null }))
+    const isOurs = ctx.attempt > 1 && before?.hash === hashOf(bytes)
+    if (before && !isOurs) keepOthers(path, before, hash, ctx)
+    const { stat, created } = isOurs ? { stat: before, created: !existed } : await told(path, () => written({ path, bytes, existed }, ctx))
     return { path: stat.path, size_bytes: stat.bytes, created, content_hash: stat.hash ?? '' }
   },
 })
@@ -70,9 +72,7 @@ async function written({ path, bytes, existed }: Writing, ctx: ToolContext): Pro
     } catch (error) {
       if (!(error instanceof PawlError) || error.code !== 'file_exists') throw error
     }
-    // Since we looked: by an attempt of this very call that did not live to tell, or by somebody else.
-    const now = await ctx.files.stat(path)
-    if (now && ctx.attempt > 1 && now.hash === hashOf(bytes)) return { stat: now, created: true }
+    // Since we looked, by somebody else: as if they had been first.
   }
   return { stat: await ctx.files.write(path, bytes), created: false }
 }

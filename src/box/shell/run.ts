@@ -86,7 +86,7 @@ export async function runShell(run: ShellRun): Promise<ShellEnd> {
   const blocks = String(Math.ceil(bounds.fileBytes / (isBash ? 1024 : 512)))
   const first = ['-c', launcher, 'launch', blocks, String(Math.ceil(bounds.memory / 1024)), shell]
   const plain = isBash ? ['--noprofile', '--norc'] : []
-  const ended = await runProcess(isBash ? shell : '/bin/sh', [...plain, ...first, ...plain, '-c', commands], {
+  const ended = await runProcess(isBash ? shell : '/bin/sh', [...plain, ...first, ...plain, '-c', '--', commands], {
     clock,
     signal: AbortSignal.any([signal, stop.signal]),
     cwd,

@@ -100,12 +100,14 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
   const { approval = 'always', clock = systemClock, output: standardOutput = 'auto' } = options
   const bounds = boundsOf(options)
   const shell = options.shell ?? (isThere('/bin/bash') ? '/bin/bash' : '/bin/sh')
-  const longestMs = Math.max(longestTimeoutMs, milliseconds(options.limits?.background ?? '24h', 'shell: limits.background'))
+  const backgroundMs = milliseconds(options.limits?.background ?? '24h', 'shell: limits.background')
+  const longestMs = Math.max(longestTimeoutMs, backgroundMs)
 
   const timeoutOf = ({ timeout_ms: asked }: BashInput, inBackground: boolean): number => {
-    if (inBackground) return asked ?? longestMs
-    if (asked === undefined || asked <= longestTimeoutMs) return asked ?? standardTimeoutMs
-    throw fail(`timeout_ms must be at most ${longestTimeoutMs}; run it in the background if it takes longer`, {
+    const [standard, most] = inBackground ? [backgroundMs, backgroundMs] : [standardTimeoutMs, longestTimeoutMs]
+    if (asked === undefined || asked <= most) return asked ?? standard
+    const advice = !inBackground && backgroundMs > most ? '; run it in the background if it takes longer' : ''
+    throw fail(`timeout_ms must be at most ${most}${advice}`, {
       code: 'invalid_arguments',
       class: 'invalid_request',
     })
@@ -166,7 +168,7 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     }),
     onCrash: 'stop',
     timeout: longestTimeoutMs + 60_000,
-    background: { timeout: longestMs + 60_000, grace: backgroundGraceMs + 1_000, recovery: 'owner_bound' },
+    background: { timeout: backgroundMs + 60_000, grace: backgroundGraceMs + 1_000, recovery: 'owner_bound' },
     narrate: says(
       {
         en: {

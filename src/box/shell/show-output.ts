@@ -1,5 +1,6 @@
 // SHELL: how much of the output the model is shown, by the `output` it asked for; the whole is kept as files of the session, to be read on.
 
+import { createHash } from 'node:crypto'
 import { PawlError } from '../../kernel/errors.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { LongText } from '../../call/fit-long.ts'
@@ -49,10 +50,16 @@ export async function showOutput(whole: Whole, level: OutputLevel, success: bool
   for (const stream of ['stdout', 'stderr'] as const) {
     if (shown[stream] === cleanTerminal(whole[stream])) continue
     truncated = true
-    const path = await saved(`/outputs/${ctx.callId.replaceAll(/[^\w.-]+/g, '_').slice(0, 80)}.${stream}`, whole[stream], ctx)
+    const path = await saved(`/outputs/${nameOf(ctx)}.${stream}`, whole[stream], ctx)
     if (path !== undefined) files.push(path)
   }
   return { ...shown, truncated, files }
+}
+
+/** Its id for people, and what no other call has: models use the same ids again in every message. */
+function nameOf({ callId, idempotencyKey }: ToolContext): string {
+  const own = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 12)
+  return `${callId.replaceAll(/[^\w.-]+/g, '_').slice(0, 80)}-${own}`
 }
 
 /** Undefined if there is no room for it: what was run has run, so that is no failure. */

@@ -43,7 +43,7 @@ export const getCurrentTime = tool({
         failed: 'Konnte die Uhrzeit nicht ablesen, Zeitzone {}',
       },
     },
-    ({ timezone }: Input) => timezone ?? 'UTC',
+    ({ timezone = '' }: Input) => timezone.trim() || 'UTC',
   ),
   examples: [{}, { timezone: 'Europe/Berlin', format: 'human' }],
   async execute({ timezone = 'UTC', format = 'iso8601' }, ctx) {

@@ -64,7 +64,9 @@ const signatures: readonly [RegExp, Kind, string][] = [
 
 export function contentOf(bytes: Buffer, said: SaidType): Content {
   const start = bytes.subarray(0, 16).toString('hex')
-  for (const [shape, kind, mediaType] of signatures) if (shape.test(start)) return { kind, mediaType }
+  for (const [shape, kind, mediaType] of signatures)
+    // A text may begin as a GIF does; no image is a text.
+    if (shape.test(start) && !(kind === 'image' && isUtf8(bytes) && !bytes.includes(0))) return { kind, mediaType }
   const { type } = said
   const mediaType = type || 'application/octet-stream'
   if (!isTextual(bytes, said)) return { kind: 'binary', mediaType }
@@ -97,17 +99,31 @@ function bomOf(bytes: Buffer): string | undefined {
   return bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
 }
 
-/** By its mark, by what was said, by what an HTML page says of itself, else UTF-8. What is not of the charset is U+FFFD. */
-export function textOf(bytes: Buffer, { charset }: SaidType, kind: Kind): string {
-  const inPage =
-    kind === 'html'
-      ? /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(bytes.subarray(0, 1_024).toString('latin1'))?.[1]
-      : undefined
-  for (const label of [bomOf(bytes), charset, inPage]) {
+/**
+ * By its mark, by what was said, by what a page or XML says of itself, else UTF-8. What is not of the charset is U+FFFD. Of what was `cut` the end may be half a
+ * character, which is left out.
+ */
+export function textOf(bytes: Buffer, { charset }: SaidType, kind: Kind, cut = false): string {
+  for (const label of [bomOf(bytes), charset, ...declaredIn(bytes, kind)]) {
     if (label === undefined) continue
     try {
-      return new TextDecoder(label).decode(bytes)
+      return new TextDecoder(label).decode(bytes, { stream: cut })
     } catch {} // a charset that nobody knows: the next guess
   }
-  return new TextDecoder().decode(bytes)
+  return new TextDecoder().decode(bytes, { stream: cut })
+}
+
+function declaredIn(bytes: Buffer, kind: Kind): (string | undefined)[] {
+  if (kind !== 'html' && kind !== 'text') return []
+  const start = bytes.subarray(0, 1_024).toString('latin1')
+  const inXml = /^\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})/i.exec(start)?.[1]
+  const inPage = kind === 'html' ? /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(start)?.[1] : undefined
+  return [inXml, inPage].map(ofAscii)
+}
+
+/** What could be read letter by letter is not what has two bytes for each; browsers take it so too. */
+function ofAscii(label: string | undefined): string | undefined {
+  if (label === undefined) return undefined
+  if (/^(?:utf-?(?:16|32)|ucs-?[24]|unicode)/i.test(label)) return 'utf-8'
+  return /^x-user-defined$/i.test(label) ? 'windows-1252' : label
 }

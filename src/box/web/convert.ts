@@ -21,18 +21,53 @@ export interface Converted {
 
 /** Ordinary pages take some milliseconds, and a thread some 50 to begin. */
 const deadlineMs = 4_000
+/** Until it begins. Not a part of the deadline: that is the page's. */
+const startMs = 20_000
+/** Each takes a core and its memory: more of them would only be late together. */
+const mostThreads = 4
+/** How long a page waits for a thread. */
+const lineMs = 15_000
 const memory = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 
 /** Never throws for a page, whatever it is. */
 export async function convertHtml(page: ToConvert, clock: Clock, signal: AbortSignal): Promise<Converted & { readonly plain: boolean }> {
-  const done = await inThread(page, clock, signal)
+  const done = (await turn(clock, signal)) ? await inThread(page, clock, signal).finally(pass) : undefined
   signal.throwIfAborted()
   if (done) return { ...done, plain: false }
   const text = withoutTags(page.html)
   return { text: text.slice(0, page.mostOutput).toWellFormed(), title: '', cut: text.length > page.mostOutput, plain: true }
 }
 
-function inThread(page: ToConvert, clock: Clock, signal: AbortSignal): Promise<Converted | undefined> {
+let taken = 0
+const waiting = new Set<() => void>()
+
+/** False if it does not come: then there is no thread, and nothing to give back. */
+async function turn(clock: Clock, signal: AbortSignal): Promise<boolean> {
+  if (taken < mostThreads) {
+    taken++
+    return true
+  }
+  const { resolve, promise } = Promise.withResolvers<boolean>()
+  const wake = (): void => resolve(true)
+  const leave = (): void => resolve(!waiting.delete(wake))
+  waiting.add(wake)
+  const callOff = clock.timer(lineMs, leave)
+  signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) leave()
+  return promise.finally(() => {
+    callOff()
+    signal.removeEventListener('abort', leave)
+  })
+}
+
+function pass(): void {
+  const [next] = waiting
+  if (!next) return void taken--
+  waiting.delete(next)
+  next()
+}
+
+async function inThread(page: ToConvert, clock: Clock, signal: AbortSignal): Promise<Converted | undefined> {
   const { resolve, promise } = Promise.withResolvers<Converted | undefined>()
   // `.ts` where this runs from source, `.js` where it is built. Nothing of ours goes along: no flags, no environment.
   const file = new URL(`./thread${extname(new URL(import.meta.url).pathname)}`, import.meta.url)
@@ -40,17 +75,27 @@ function inThread(page: ToConvert, clock: Clock, signal: AbortSignal): Promise<C
   try {
     thread = new Worker(file, { workerData: page, execArgv: [], env: {}, resourceLimits: memory, name: 'pawl web_fetch' })
   } catch {
-    return Promise.resolve(undefined) // a bundler has lost the file
+    return undefined // a bundler has lost the file
   }
   const stop = (): void => resolve(undefined)
   thread.once('message', resolve).on('error', stop).once('exit', stop)
-  const callOff = clock.timer(deadlineMs, stop)
-  signal.addEventListener('abort', stop, { once: true })
-  return promise.finally(() => {
+  let callOff = clock.timer(startMs, stop)
+  const begun = (): void => {
     callOff()
+    callOff = clock.timer(deadlineMs, stop)
+  }
+  thread.once('online', begun)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    return await promise
+  } finally {
+    callOff()
+    thread.off('online', begun)
     signal.removeEventListener('abort', stop)
-    void thread.terminate()
-  })
+    // Until it is gone it has its place.
+    await thread.terminate()
+  }
 }
 
 const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }

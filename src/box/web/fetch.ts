@@ -4,7 +4,7 @@
 
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
-import { fail, type ToolFailure } from '../../kernel/outcome.ts'
+import { fail, ToolFailure } from '../../kernel/outcome.ts'
 import { type Body, readBody } from './body.ts'
 import { connectTo } from './connect.ts'
 import { hostOf } from './hosts.ts'
@@ -52,13 +52,16 @@ export async function withResponse<T>(
     let url = start
     for (let redirected = 0; ; redirected++) {
       const here = url
-      rules.check(here)
+      const reach = async (): Promise<Socket> => {
+        rules.check(here)
+        return connectTo(here, rules, stop.signal)
+      }
       const waiting = clock.timer(firstByteMs, () =>
         stop.abort(late(`Request timed out: server did not respond within ${seconds(firstByteMs)}`)),
       )
       let response: IncomingMessage
       try {
-        const socket = await connectTo(here, rules, stop.signal)
+        const socket = await (redirected === 0 ? reach() : ofRedirect(reach))
         sockets.push(socket)
         response = await ask(here, { method, socket, userAgent: rules.userAgent, signal: stop.signal })
       } finally {
@@ -100,6 +103,18 @@ function nextOf(location: string, from: URL, redirected: number, rules: WebRules
     )
   next.hash = ''
   return next
+}
+
+/** What is wrong with an address that the server named is no fault of the one that was asked for. */
+async function ofRedirect<T>(reach: () => Promise<T>): Promise<T> {
+  try {
+    return await reach()
+  } catch (error) {
+    const { code, message } = error instanceof ToolFailure ? error.failure : {}
+    const said = `Not followed: the server redirects to another address. ${message}`
+    if (code === 'url_blocked') throw fail(said, { code, class: 'permission_denied' })
+    throw code === 'url_invalid' ? fail(said, { code: 'redirect_refused', class: 'external' }) : error
+  }
 }
 
 interface Question {

@@ -3,6 +3,7 @@
 import { fail } from '../../kernel/outcome.ts'
 import type { Attachment } from '../../kernel/value.ts'
 import type { ToolContext } from '../../tool/context.ts'
+import { mostImageBytes } from '../files/kind.ts'
 import { type Content, contentOf, isHopeless, type SaidType, saidType, textOf } from './content.ts'
 import { convertHtml } from './convert.ts'
 import type { Response } from './fetch.ts'
@@ -47,7 +48,16 @@ interface With {
   readonly rules: WebRules
 }
 
+/** An error page does not take the place of the file that was meant. */
 export async function present(response: Response, { input, ctx, rules }: With): Promise<WebFetchResult> {
+  const { save_to_file: path, ...shown } = input
+  if (path === undefined || hasContent(response.status)) return presented(response, { input, ctx, rules })
+  const result = await presented(response, { input: shown, ctx, rules })
+  const note = `Nothing was saved: the status is ${response.status}`
+  return { ...result, note: result.note === undefined ? note : `${note}. ${result.note}` }
+}
+
+async function presented(response: Response, { input, ctx, rules }: With): Promise<WebFetchResult> {
   const { status, headers, url } = response
   const said = saidType(headers['content-type'])
   const size = sizeOf(headers['content-length'])
@@ -68,7 +78,12 @@ export async function present(response: Response, { input, ctx, rules }: With): 
       truncated: false,
     }
   }
-  if (input.save_to_file === undefined && isHopeless(said)) throw unsupported(said.type, size, known)
+  // Of an error the status says most: what comes with it may be anything.
+  const unreadable = (mediaType: string, bytes: number | null): WebFetchResult => {
+    if (hasContent(status)) throw unsupported(mediaType, bytes, known)
+    return { ...known, size_bytes: bytes, format: 'none', truncated: false, note: `Its content, ${mediaType}, cannot be shown` }
+  }
+  if (input.save_to_file === undefined && isHopeless(said)) return unreadable(said.type, size)
   const { bytes, late } = await response.read()
   const all = { ...known, size_bytes: bytes.length }
   if (input.save_to_file !== undefined) {
@@ -79,11 +94,13 @@ export async function present(response: Response, { input, ctx, rules }: With): 
   const content = contentOf(bytes, said)
   switch (content.kind) {
     case 'binary':
-      throw unsupported(content.mediaType, bytes.length, known)
+      return unreadable(content.mediaType, bytes.length)
     case 'image':
     case 'pdf': {
       if (late)
         throw fail('Request timed out before the file was complete; nothing of it was kept', { code: 'fetch_timeout', class: 'timeout' })
+      if (content.kind === 'image' && bytes.length > mostImageBytes)
+        return { ...all, format: 'image', truncated: true, note: `An image of more than ${mostImageBytes} bytes is not shown` }
       const attachment = ctx.attachments.create(bytes, { mediaType: content.mediaType, name: nameOf(url, content) })
       return { ...all, content_type: content.mediaType, format: content.kind, attachment, truncated: false }
     }
@@ -91,6 +108,9 @@ export async function present(response: Response, { input, ctx, rules }: With): 
       return { ...all, content_type: content.mediaType, ...(await read(bytes, { content, said, late, url, input, ctx, rules })) }
   }
 }
+
+/** Whether the answer is what was asked for. */
+const hasContent = (status: number): boolean => status >= 200 && status < 300 && status !== 204 && status !== 205
 
 type Read = Pick<WebFetchResult, 'format' | 'title' | 'content' | 'truncated' | 'note'>
 
@@ -106,10 +126,10 @@ async function read(
   const isPage = content.kind === 'html'
   if (!isPage || !(asText || asMarkdown)) {
     const format = isPage ? 'html' : content.kind === 'json' ? 'json' : 'text'
-    const text = textOf(bytes, said, content.kind)
+    const text = textOf(bytes, said, content.kind, late)
     return { format, content: ended(text), truncated: late || recordable(text) !== text }
   }
-  const html = textOf(bytes.subarray(0, rules.htmlBytes), said, content.kind)
+  const html = textOf(bytes.subarray(0, rules.htmlBytes), said, content.kind, late || bytes.length > rules.htmlBytes)
   const format = asMarkdown ? 'markdown' : 'text'
   const page = await convertHtml({ html, base: url.href, format, mostOutput: rules.htmlBytes }, rules.clock, ctx.signal)
   return {

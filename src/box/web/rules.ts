@@ -117,7 +117,7 @@ export function blocked(why: string): ToolFailure {
 /** As a browser reads it, so that what is checked is what is connected to: 0x7f.1, ①②⑦.0.0.1 and 127.0.0.1 are one host. */
 export function parseUrl(text: string): URL {
   const url = URL.parse(text)
-  if (!url) throw badUrl('must start with http:// or https://')
+  if (!url) throw badUrl('it cannot be read as one; look at its host and port')
   url.hash = ''
   return url
 }

@@ -2,11 +2,11 @@
 
 import type { ToolFailure } from '../../kernel/outcome.ts'
 import { fail } from '../../kernel/outcome.ts'
-import { PawlError } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/value.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema, type JsonSchema } from '../../tool/schema.ts'
 import { type Tool, tool } from '../../tool/tool.ts'
+import { told } from '../files/told.ts'
 import { withResponse } from './fetch.ts'
 import { hostOf } from './hosts.ts'
 import { present, type WebFetchInput, type WebFetchResult } from './present.ts'
@@ -45,6 +45,9 @@ const output: JsonSchema = {
   additionalProperties: false,
 }
 
+/** What is longer is shown with details. */
+const longestSummary = 400
+
 /** Host and path; what follows may be secret. */
 function placeOf({ url }: WebFetchInput): string {
   const parsed = URL.parse(url)
@@ -63,8 +66,12 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     hints: { readOnly: !saves, idempotent: true, openWorld: true },
     // A vote for hosts that are trusted; about others the policy decides, and its default asks.
     approval: ({ url }) => (isTrusted(url) ? 'allow' : undefined),
-    preview: (input) =>
-      `${input.method ?? 'GET'} ${input.url.slice(0, 2_000)}${input.save_to_file === undefined ? '' : ` → ${input.save_to_file}`}`,
+    // The address as it will be called, all of it: what is carried out may stand at its end.
+    preview({ url, method = 'GET', save_to_file: path }) {
+      const { href } = parseUrl(url)
+      const summary = `${method} ${href}${path === undefined ? '' : ` → ${path}`}`
+      return summary.length <= longestSummary ? summary : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }
+    },
     timeout: rules.totalMs + 30_000,
     narrate: says(
       {
@@ -84,7 +91,10 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     execute(input, ctx): Promise<WebFetchResult> {
       const { method = 'GET' } = input
       const url = checked(input)
-      return told(() => withResponse(url, rules, { method, signal: ctx.signal }, (response) => present(response, { input, ctx, rules })))
+      // What is wrong with the file that it is to be saved as is for the model to mend.
+      return told(input.save_to_file ?? '', () =>
+        withResponse(url, rules, { method, signal: ctx.signal }, (response) => present(response, { input, ctx, rules })),
+      )
     },
   })
   const checked = (input: WebFetchInput): URL => {
@@ -104,13 +114,3 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
 }
 
 const wrong = (message: string): ToolFailure => fail(message, { code: 'invalid_arguments', class: 'invalid_request' })
-
-/** What is wrong with the file that it was to be saved as is for the model to mend. */
-async function told<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof PawlError && /^(files?|directory)_/.test(error.code)) throw fail(error.message, { code: error.code, cause: error })
-    throw error
-  }
-}
