@@ -14,7 +14,7 @@ afterAll(() => server?.stop())
 
 test.for(alwaysTasks)(
   'TASK-2 TASK-3 TASK-4 TASK-6 TASK-10: $on, $workers workers killed and stopped',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (part) => {
     const { wrong, tasks, hits } = await runTaskPart(part, base, server)
     expect(wrong).toEqual([])
