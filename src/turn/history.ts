@@ -21,6 +21,8 @@ export interface KeptMessage extends StoredMessage {
   readonly control?: unknown
   /** What its turn has cost so far. */
   readonly account?: Account
+  /** In which frame it was said, where that is not the one its turn began in: what says so may be summed up. */
+  readonly frame?: string
   /** It is sealed. */
   readonly secret?: true
   /** So many answers in a row had only calls that could not be made. */

@@ -25,10 +25,12 @@ const plus = ({ cost, times, ...usage }: UsageOf, more: UsageOf): UsageOf => ({
   times: times + more.times,
 })
 
-export const charged = (account: Account, model: string, usage: TurnUsage): Account => ({
-  ...account,
-  [model]: plus(account[model] ?? none, { ...usage, times: 1 }),
-})
+/** A tool may be called `constructor`. */
+const entryOf = (account: Account, name: string): UsageOf => (Object.hasOwn(account, name) ? (account[name] as UsageOf) : none)
+
+const added = (account: Account, name: string, more: UsageOf): Account => ({ ...account, [name]: plus(entryOf(account, name), more) })
+
+export const charged = (account: Account, model: string, usage: TurnUsage): Account => added(account, model, { ...usage, times: 1 })
 
 export const sumOf = (account: Account): UsageOf => Object.values(account).reduce((sum, each) => plus(sum, each), none)
 
@@ -45,13 +47,13 @@ export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
   const { tenant, session } = of
   for await (const { value } of everyKept(store, { of: usageName(of, '').of, tenant, session })) {
     const { models: more, tool } = JSON.parse(value) as UsageRow
-    for (const [model, usage] of Object.entries(more)) models = { ...models, [model]: plus(models[model] ?? none, usage) }
-    if (tool !== null) tools = { ...tools, [tool]: plus(tools[tool] ?? none, sumOf(more)) }
+    for (const [model, usage] of Object.entries(more)) models = added(models, model, usage)
+    if (tool !== null) tools = added(tools, tool, sumOf(more))
   }
   for await (const { key: agent } of everyKept(store, { of: agentName(of, '').of, tenant, session })) {
     const theirs = await usageOf(store, { tenant, session: agent })
-    for (const [model, usage] of Object.entries(theirs.models)) models = { ...models, [model]: plus(models[model] ?? none, usage) }
-    for (const [tool, usage] of Object.entries(theirs.tools)) tools = { ...tools, [tool]: plus(tools[tool] ?? none, usage) }
+    for (const [model, usage] of Object.entries(theirs.models)) models = added(models, model, usage)
+    for (const [tool, usage] of Object.entries(theirs.tools)) tools = added(tools, tool, usage)
   }
   return { total: sumOf(models), models, tools }
 }
