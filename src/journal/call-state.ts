@@ -82,7 +82,7 @@ export interface CallOptions {
   readonly batch?: string
   /** The turn it belongs to, by the name that the caller gave. */
   readonly turn?: string
-  /** Which tools its turn has, by name, where that is not all: what tool_search looks through. */
+  /** Which tools its turn has, by name, where that is not all: what tool_search looks through, and what may be meant by a name that nothing goes by. */
   readonly within?: readonly string[]
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string

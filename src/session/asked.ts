@@ -81,7 +81,8 @@ function entryTerms(
   entry: Entry | undefined,
   { byHost, within }: Pick<Around, 'within'> & { byHost: boolean | undefined },
 ): Pick<CallOptions, 'internal' | 'absent' | 'within'> {
-  if (entry === undefined) return { absent: true }
+  // What it may have meant instead is one of those that it has.
+  if (entry === undefined) return { absent: true, ...(within ? { within } : {}) }
   // Whoever goes on with it looks through the same, and starts no others.
   if (within && (entry.tool === toolSearchTool || entry.name === spawnName)) return { within }
   return byHost && entry.internal ? { internal: true } : {}

@@ -2,11 +2,12 @@
 // is never parted from its result. The summary is on record like any message, and what it stands for stays on record too.
 
 import type { Invocation } from '../engine/engine.ts'
+import { bytesIn } from '../kernel/sizes.ts'
 import { callsIn, type Message, type SummaryMessage, textOf } from '../model/message.ts'
 import { costOf, type Model } from '../model/model.ts'
 import type { TurnUsage } from '../model/turn.ts'
 import { askModel } from './ask-model.ts'
-import type { History, KeptMessage } from './history.ts'
+import { type History, type KeptMessage, tokensOf } from './history.ts'
 import type { TurnHost } from './host.ts'
 
 const share = 0.8
@@ -38,8 +39,10 @@ export async function sumUp(
   const older = history.messages.filter(({ number }) => number <= upTo.number)
   const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
   const text = [...before, ...older.map(({ message }) => spoken(history.shown(message)))].join('\n\n')
-  const room = Math.floor(limit * 2.5)
-  const given = text.length <= room ? text : `${text.slice(0, room / 2)}\n\n[…]\n\n${text.slice(-room / 2)}`
+  // In bytes, which tell more of tokens than characters do.
+  const fits = Math.min(1, (limit * 2.5) / bytesIn(text))
+  const half = Math.floor((text.length * fits) / 2)
+  const given = fits === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
   const request = {
     instructions,
     messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: given.toWellFormed() }] }],
@@ -68,7 +71,7 @@ function cutAt(messages: readonly KeptMessage[], tokens: number): KeptMessage | 
   let cut: KeptMessage | null = null
   // The last message stays: it is what the model is to answer.
   for (const [index, each] of messages.slice(0, -1).entries()) {
-    going += JSON.stringify(each.message).length / 3.3
+    going += tokensOf(each.message)
     if (!opensCalls(each.message, messages[index + 1]?.message)) cut = each
     if (going >= tokens && cut) break
   }

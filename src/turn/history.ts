@@ -3,6 +3,7 @@
 
 import { headName, type HeadRow, messageKey, messageName } from '../journal/message.ts'
 import { frame } from '../kernel/id.ts'
+import { bytesIn } from '../kernel/sizes.ts'
 import { decode, encode } from '../kernel/value.ts'
 import { Conversation } from '../model/conversation.ts'
 import type { Message, ModelMessage } from '../model/message.ts'
@@ -32,13 +33,22 @@ export interface KeptMessage extends StoredMessage {
 type Keep = NonNullable<Change['keep']>
 
 const page = 500
-/** A character of JSON is about a third of a token. */
-const charactersPerToken = 3.3
+/** Of JSON, a token is about so many bytes: in English as many characters, in Chinese about one. */
+const bytesPerToken = 3.3
+/** What a picture, or a page, is about. */
+const tokensPerFile = 1_500
 
 interface Entry {
   readonly kept: KeptMessage
-  /** Of the message as JSON. */
-  readonly characters: number
+  /** About. */
+  readonly tokens: number
+}
+
+/** About how many tokens a model reads of it. */
+export function tokensOf(message: Message): number {
+  const parts = message.role === 'tool' ? message.results.flatMap((result) => result.parts) : 'parts' in message ? message.parts : []
+  const files = (parts as readonly { readonly type: string }[]).filter(({ type }) => type === 'attachment').length
+  return bytesIn(JSON.stringify(message)) / bytesPerToken + files * tokensPerFile
 }
 
 export class History {
@@ -49,7 +59,7 @@ export class History {
   #summary: Entry | null = null
   #last = 0
   #lastKept: KeptMessage | null = null
-  #characters = 0
+  #tokens = 0
   #conversation: Conversation | null = null
 
   private constructor(born: string) {
@@ -82,7 +92,7 @@ export class History {
 
   /** Of what is not summed up. */
   get tokens(): number {
-    return Math.ceil((this.#characters - (this.#summary?.characters ?? 0)) / charactersPerToken)
+    return Math.ceil(this.#tokens - (this.#summary?.tokens ?? 0))
   }
 
   /** The last message of a turn, or the last of it in this role. What is older than the turn is not looked through. */
@@ -122,10 +132,9 @@ export class History {
   }
 
   add(kept: KeptMessage): void {
-    const characters = JSON.stringify(kept.message).length
     this.#last = Math.max(this.#last, kept.number)
     if (kept.number === this.#last) this.#lastKept = kept
-    const entry = { kept, characters }
+    const entry = { kept, tokens: tokensOf(kept.message) }
     const { role } = kept.message
     if (role === 'summary') this.#sumUp(entry)
     else if (role === 'frame') {
@@ -134,7 +143,7 @@ export class History {
       this.#recount()
     } else {
       this.#entries.push(entry)
-      this.#characters += characters
+      this.#tokens += entry.tokens
       this.#conversation?.push(this.shown(kept.message))
     }
   }
@@ -147,7 +156,7 @@ export class History {
 
   #recount(): void {
     this.#conversation = null
-    this.#characters = this.#entries.reduce((sum, { characters }) => sum + characters, this.#summary?.characters ?? 0)
+    this.#tokens = this.#entries.reduce((sum, { tokens }) => sum + tokens, this.#summary?.tokens ?? 0)
   }
 
   /** From the newest back to where it was last summed up, or another frame began. */

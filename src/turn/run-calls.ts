@@ -61,8 +61,12 @@ interface Answered {
 
 async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep, calls: readonly CallPart[]): Promise<Answered[]> {
   const answers: Answered[] = []
-  for (const [order, call] of calls.entries())
+  for (const [order, call] of calls.entries()) {
     answers.push(...(await runBatch(host, invocation, of, [call], `${stepBatch(invocation.request.position.id, of.step)}:${order}`)))
+    // Who ends the turn ends it before the next one begins, as in a batch.
+    const { answer } = answers.at(-1) as Answered
+    if (!isOpen(answer) && abortsTurn(answer)) break
+  }
   return answers
 }
 
@@ -116,7 +120,7 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
   const controls: { name: string; control: Control }[] = []
   const results = calls.map(({ id: callId, name }, order): ResultPart => {
     const { answer } = answers[order] ?? {}
-    if (!answer) return { callId, name, status: 'failure', parts: tooMany(answers.length) }
+    if (!answer) return { callId, name, ...notRun(answers) }
     const control = controlOf(answer)
     if (control) controls.push({ name, control })
     return { callId, name, status: answer.status, parts: answer.parts }
@@ -143,9 +147,16 @@ export const owedRow =
     return { ...owedName(position, frame(batch, id, occurrence)), value: JSON.stringify(row) }
   }
 
-const tooMany = (most: number): ResultPart['parts'] => [
-  { type: 'text', text: `[Tool execution failed]\nAt most ${most} calls are taken at once; this one was not run.` },
-]
+function notRun(answers: readonly Answered[]): Pick<ResultPart, 'status' | 'parts'> {
+  const told = (text: string): ResultPart['parts'] => [{ type: 'text', text }]
+  const last = answers.at(-1)?.answer
+  if (last && !isOpen(last) && abortsTurn(last))
+    return { status: 'cancelled', parts: told('[Tool execution cancelled]\nThe turn was ended before it; it was not started') }
+  return {
+    status: 'failure',
+    parts: told(`[Tool execution failed]\nAt most ${answers.length} calls are taken at once; this one was not run.`),
+  }
+}
 
 const isMistaken = (answer: Answer): boolean => answer.status === 'failure' && answer.failure.code === 'invalid_arguments'
 

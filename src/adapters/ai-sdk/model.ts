@@ -97,7 +97,7 @@ export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): M
         began = true
         return await gathered(stream, call)
       } catch (error) {
-        throw failureOf(error, began)
+        throw failureOf(error, began, call.signal)
       }
     },
   }
@@ -268,13 +268,13 @@ interface ProviderError {
 }
 
 /** What may pass is said to be so; what a provider wrote is for the log alone. */
-function failureOf(error: unknown, began: boolean): ModelFailure {
+function failureOf(error: unknown, began: boolean, { aborted }: AbortSignal): ModelFailure {
   if (error instanceof ModelFailure) return error
   const said = (typeof error === 'object' && error !== null ? error : {}) as ProviderError
-  const { statusCode, isRetryable, name } = said
-  if (name === 'AbortError') return new ModelFailure('it was stopped', { cause: error })
+  const { statusCode, isRetryable } = said
+  if (aborted) return new ModelFailure('it was stopped', { cause: error })
   const status = typeof statusCode === 'number' ? statusCode : null
-  const unreachable = name === 'TypeError' || (isRetryable === true && status === null)
+  const unreachable = isUnreached(said) || (isRetryable === true && status === null)
   const what = began ? 'its answer broke off' : status !== null ? `HTTP ${status}` : unreachable ? 'it could not be reached' : 'it failed'
   const afterMs = afterOf(said)
   return new ModelFailure(what, { retryable: mayPass(said, began), cause: error, ...(afterMs === null ? {} : { afterMs }) })
@@ -285,8 +285,13 @@ function mayPass({ statusCode, isRetryable, name, type, code }: ProviderError, b
   // An error in a stream may have its status where others have words.
   const status = typeof statusCode === 'number' ? statusCode : /^[45]\d\d$/.test(String(code)) ? Number(code) : null
   if (status !== null) return status === 408 || status === 409 || status === 429 || status >= 500
-  return began ? !final.test(`${String(type)} ${String(code)}`) : name === 'TypeError'
+  return began ? !final.test(`${String(type)} ${String(code)}`) : isUnreached({ name, code })
 }
+
+/** The connection could not be made, or was given up by something between us and the provider: a clock of its own, a reset. */
+const isUnreached = ({ name, code }: ProviderError): boolean =>
+  /^(TypeError|AbortError|TimeoutError|ResponseAborted)$/.test(String(name)) ||
+  /^(ECONN\w+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+)$/.test(String(code))
 
 /** When to come back: in milliseconds, in seconds, or as a date of the provider's own clock. */
 function afterOf({ responseHeaders: headers = {} }: ProviderError): number | null {
