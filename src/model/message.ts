@@ -68,12 +68,6 @@ export type ModelMessage = UserMessage | AssistantMessage | ToolMessage
 
 export const callsIn = ({ parts }: AssistantMessage): CallPart[] => parts.filter((part) => part.type === 'call')
 
-/** The tools that a message speaks of, by name. */
-export function toolsIn(message: Message): readonly string[] {
-  if (message.role === 'assistant') return callsIn(message).map(({ name }) => name)
-  return message.role === 'tool' ? message.results.map(({ name }) => name) : []
-}
-
 export const textIn = (parts: readonly { readonly type: string; readonly text?: string }[]): string =>
   parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('')
 

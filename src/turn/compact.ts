@@ -38,7 +38,7 @@ export async function sumUp(
   if (upTo === null) return
   const older = history.messages.filter(({ number }) => number <= upTo.number)
   const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
-  const text = [...before, ...older.map(({ message }) => spoken(history.shown(message)))].join('\n\n')
+  const text = [...before, ...older.map((each) => spoken(history.shownOf(each)))].join('\n\n')
   // In bytes, which tell more of tokens than characters do.
   const fits = Math.min(1, (limit * 2.5) / bytesIn(text))
   const half = Math.floor((text.length * fits) / 2)

@@ -24,6 +24,8 @@ export interface KeptMessage extends StoredMessage {
   readonly account?: Account
   /** In which frame it was said, where that is not the one its turn began in: what says so may be summed up. */
   readonly frame?: string
+  /** As it was to be shown when it was said, where that is not as it is: its tools may be gone. */
+  readonly shown?: Message
   /** It is sealed. */
   readonly secret?: true
   /** So many answers in a row had only calls that could not be made. */
@@ -115,19 +117,29 @@ export class History {
     return this.#entries.at(-1)?.kept
   }
 
+  shownOf({ message, shown = message }: KeptMessage): Message {
+    return this.shown(shown)
+  }
+
   /** What a model reads. */
   forModel(): readonly ModelMessage[] {
     if (!this.#conversation) {
       this.#conversation = new Conversation()
       if (this.#summary) this.#conversation.push(this.#summary.kept.message)
-      for (const { kept } of this.#entries) this.#conversation.push(this.shown(kept.message))
+      for (const { kept } of this.#entries) this.#conversation.push(this.shownOf(kept))
     }
     return this.#conversation.messages
   }
 
   /** The next message, with its row; not a part of it until it is added: what could not be written was not said. */
   next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number] } {
-    const kept: KeptMessage = { number: this.#last + 1, ...given, ...(secret ? { secret } : {}) }
+    const shown = this.shown(given.message)
+    const kept: KeptMessage = {
+      number: this.#last + 1,
+      ...given,
+      ...(shown === given.message ? {} : { shown }),
+      ...(secret ? { secret } : {}),
+    }
     return { kept, row: { ...messageName(of, kept.number), value: encode(kept), ...(secret ? { secret: true as const } : {}) } }
   }
 
@@ -144,7 +156,7 @@ export class History {
     } else {
       this.#entries.push(entry)
       this.#tokens += entry.tokens
-      this.#conversation?.push(this.shown(kept.message))
+      this.#conversation?.push(this.shownOf(kept))
     }
   }
 

@@ -4,7 +4,7 @@ import type { Invocation } from '../engine/engine.ts'
 import { revealedName } from '../journal/message.ts'
 import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
-import { type AssistantMessage, callsIn, type Message, textIn, toolsIn as toolsOf } from '../model/message.ts'
+import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'
 import { costOf, type Model, ModelFailure } from '../model/model.ts'
 import type { TurnValue } from '../model/turn.ts'
 import { readOutputName } from '../session/read-output.ts'
@@ -18,7 +18,7 @@ import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
-import { shownMessage } from './shown-message.ts'
+import { isSensitiveMessage, shownMessage } from './shown-message.ts'
 import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
 import { type Account, charged, sumOf, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
@@ -322,8 +322,7 @@ export class OpenTurn {
 
   /** What a sensitive tool was asked, and gave, is sealed here as it is with its call (DUR-12). */
   #isSensitive(message: Message): boolean {
-    if (message.role === 'summary') return this.#history.isSecret
-    return toolsOf(message).some((name) => this.#tools.set.find(name)?.sensitive === true)
+    return message.role === 'summary' ? this.#history.isSecret : isSensitiveMessage(message, this.#set)
   }
 
   #ends(end: TurnValue['end'], value: Json): Outcome {
