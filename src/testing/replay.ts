@@ -14,7 +14,7 @@ import type { Session } from '../session/session.ts'
 import { memoryStore } from '../store/memory.ts'
 import { openSealed } from '../store/open-sealed.ts'
 import type { Store } from '../store/store.ts'
-import type { ToolContext } from '../tool/context.ts'
+import type { Question, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tool } from '../tool/tool.ts'
 import { toolSearchName } from '../tool/tool-search.ts'
@@ -165,6 +165,9 @@ class Stage {
       return absent ? skipped('there was no such tool then') : { how: 'checked', differences: [`there is no tool '${key}' any more`] }
     const problems = await this.#problems(tool, was)
     if (problems.length > 0 || was.attempt === 0) return { how: 'checked', differences: problems }
+    // How these ended was not for their bodies to say.
+    const { status } = decode(was.outcome) as unknown as Outcome
+    if (status === 'cancelled' || status === 'unknown') return { how: 'checked', why: `it ended as ${status}`, differences: [] }
     if (!this.#effects && onCrashOf(tool) !== 'rerun') return { how: 'checked', why: 'it says that it must not run twice', differences: [] }
     const differences = await this.#run(call)
     const elsewhere = differences.find((each) => each === letsAgentWork || each === usesConnection)
@@ -189,13 +192,12 @@ class Stage {
     const { record: was, steps } = call
     const now = { call, taken: new Set<string>(), found: [] as string[] }
     this.#now = now
-    // As its worker had left it when all but the end was on record; one that had its answer lands it.
-    const state = was.wait === null ? 'running' : 'queued'
-    const { args, startedAt, wait, trouble } = was
-    // The attempt that ended it is made again.
-    const attempt = was.attempt - (wait === null ? 1 : 0)
+    const { args, startedAt, trouble } = was
+    // As its worker had left it when all but the end was on record: the attempt that ended it is made again, and what it waited for is there.
+    const attempt = was.attempt - 1
     const terms = JSON.stringify({ ...(JSON.parse(was.terms ?? '{}') as CallTerms), onCrash: 'rerun' } satisfies CallTerms)
-    const progress = { state, args, terms, attempt, startedAt, wait, outcome: null, settledAt: null, deaths: 0, trouble } as const
+    const left = { state: 'running', wait: null, outcome: null, settledAt: null, deaths: 0 } as const
+    const progress = { ...left, args, terms, attempt, startedAt, trouble }
     await this.#store.commit({ guards: [], updateCall: { uid: was.uid, progress, release: true }, events: [] })
     for (let looks = 0; looks < 60; looks++) {
       await this.#clock.advance(looks < 5 ? 100 : '1h')
@@ -269,6 +271,10 @@ function guarded(
   }
   const later = (how: { name?: string } = {}): unknown =>
     now.call.waits.some(({ name }) => name === (how.name ?? 'later')) ? ctx.later(how) : stop('it waits for the outside, which it did not')
+  const ask = (question: Question): unknown =>
+    now.call.waits.some(({ name }) => name === `pawl:question:${question.name ?? ''}`)
+      ? ctx.ask(question)
+      : stop('it asks a person, which it did not')
   let asked = 0
   const asks = (request: string | { name?: string }): unknown => {
     const { name = String(++asked) } = typeof request === 'string' ? {} : request
@@ -276,7 +282,7 @@ function guarded(
   }
   const turn = (): never => stop(letsAgentWork)
   const connection = (): never => stop(usesConnection)
-  const own: Partial<Record<keyof ToolContext, unknown>> = { step, later, complete: asks, turn, connection }
+  const own: Partial<Record<keyof ToolContext, unknown>> = { step, later, ask, complete: asks, turn, connection }
   return new Proxy(ctx, {
     get(target, name) {
       const value: unknown = name in own ? own[name as keyof ToolContext] : Reflect.get(target, name, target)

@@ -148,3 +148,63 @@ test('KIT-3: a task that is new is not started', async () => {
   expect((await replayed([outer(false), inner], { with: [outer(true), inner] })).text).toContain('inner')
   expect(ran).toBe(0)
 })
+
+test('KIT-3: a body that took steps and then waited for the outside', async () => {
+  let key = ''
+  const sign = (word: string): Tool =>
+    tool({
+      name: 'sign',
+      description: 'd',
+      input,
+      onCrash: 'rerun',
+      async execute(_, ctx) {
+        const later = await ctx.later<string>({ deadline: '1h' })
+        key = later.key
+        await ctx.step('send', () => word)
+        return later
+      },
+    })
+  const answer = async ({ runtime }: any): Promise<void> => void (await runtime.resolve(key, { value: 'yes' }))
+  expect(await replayed(sign('a'), { during: answer })).toMatchObject(same)
+  expect(await replayed(sign('a'))).toMatchObject(same)
+})
+
+test('KIT-3: a question that is new is shown, and asked of nobody', async () => {
+  const ask = (asks: boolean): Tool =>
+    tool({
+      name: 'ask',
+      description: 'd',
+      input,
+      onCrash: 'rerun',
+      execute: async (_, ctx) => (asks ? (await (await ctx.ask({ text: 'Colour?' })).value).status : 'x'),
+    })
+  expect((await replayed(ask(false), { with: [ask(true)] })).text).toBe('ask (c)\n  it asks a person, which it did not')
+})
+
+test('KIT-3: what was waited for stands for the outside, whatever it was', async () => {
+  const client = tool({ name: 'client', description: 'd', input, client: true })
+  expect(await replayed(client, { during: ({ session }) => session.answer('c', { value: 'x' }) })).toMatchObject(same)
+  expect(await replayed(client)).toMatchObject(same)
+  const ask = tool({ name: 'ask', description: 'd', input, onCrash: 'rerun', execute: (_, ctx) => ctx.ask({ text: 'Colour?' }) })
+  const answer = async ({ runtime }: any): Promise<void> => {
+    const [item] = await runtime.inbox()
+    await runtime.decide(item.id, { answer: 'blue', by: 'user:bea' })
+  }
+  expect(await replayed(ask, { during: answer })).toMatchObject(same)
+  expect(await replayed(ask)).toMatchObject(same)
+  let key = ''
+  const fails = tool({
+    name: 'fails',
+    description: 'd',
+    input,
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      const later = await ctx.later({ name: 'reply' })
+      key = later.key
+      return later
+    },
+  })
+  const failure = { failure: { code: 'no', message: 'No' } }
+  expect(await replayed(fails, { during: async ({ runtime }) => void (await runtime.resolve(key, failure)) })).toMatchObject(same)
+  expect(await replayed(fails, { during: ({ session }) => session.cancel('Enough') })).toMatchObject(same)
+})
