@@ -5,12 +5,12 @@ import { headName, type HeadRow, messageKey, messageName } from '../journal/mess
 import { frame } from '../kernel/id.ts'
 import { bytesIn } from '../kernel/sizes.ts'
 import { decode, encode } from '../kernel/value.ts'
+import type { Account } from '../model/account.ts'
 import { Conversation } from '../model/conversation.ts'
 import type { Message, ModelMessage } from '../model/message.ts'
 import type { StoredMessage } from '../model/turn.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
-import type { Account } from './usage.ts'
 
 /** As it is kept: with what the turn that wrote it must know of it later. */
 export interface KeptMessage extends StoredMessage {

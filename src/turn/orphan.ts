@@ -7,8 +7,8 @@ import type { Outcome } from '../kernel/outcome.ts'
 import type { Clock } from '../kernel/time.ts'
 import { encode } from '../kernel/value.ts'
 import type { Store } from '../store/store.ts'
-import { rowOfLost } from './lost-usage.ts'
 import { stopCalls, type StopHost } from './stop-calls.ts'
+import { rowOfLost } from './usage.ts'
 
 interface OrphanHost extends StopHost {
   readonly clock: Clock

@@ -12,9 +12,9 @@ import { Histories } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { OpenTurn } from './open-turn.ts'
 import type { TurnRequest } from './request.ts'
-import { rowOfLost } from './lost-usage.ts'
 import { stopCalls } from './stop-calls.ts'
 import { TurnStop } from './turn-stop.ts'
+import { rowOfLost } from './usage.ts'
 
 export function turning(host: TurnHost): Drive {
   const histories = new Histories()
