@@ -11,6 +11,8 @@ import { type History, type KeptMessage, tokensOf } from './history.ts'
 import type { TurnHost } from './host.ts'
 
 const share = 0.8
+/** However long the instructions are: some of the conversation is always there. */
+const least = 0.1
 const longestResult = 2_000
 
 const instructions =
@@ -18,8 +20,9 @@ const instructions =
 
 interface Summing {
   readonly model: Model
-  /** In tokens; null: as much as the model can read. */
+  /** In tokens; null: as much as the model can read besides what else it is given. */
   readonly most: number | null
+  readonly beside: number
   readonly signal: AbortSignal
   next(message: SummaryMessage, upTo: number, usage: TurnUsage): ReturnType<History['next']>
   add(kept: KeptMessage): void
@@ -29,9 +32,10 @@ export async function sumUp(
   host: TurnHost,
   invocation: Invocation,
   history: History,
-  { model, most, signal, next, add }: Summing,
+  { model, most, beside, signal, next, add }: Summing,
 ): Promise<void> {
-  const limit = most ?? (model.contextTokens === undefined ? null : Math.floor(model.contextTokens * share))
+  const { contextTokens } = model
+  const limit = most ?? (contextTokens === undefined ? null : Math.floor(Math.max(contextTokens * least, contextTokens * share - beside)))
   // What is summed up already does not count: however long, it is not summed up again by itself.
   if (limit === null || history.tokens <= limit) return
   const upTo = cutAt(history.messages, history.tokens - limit / 2)

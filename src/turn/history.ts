@@ -46,11 +46,14 @@ interface Entry {
   readonly tokens: number
 }
 
-/** About how many tokens a model reads of it. */
+/** About how many tokens a text is. */
+export const tokensIn = (text: string): number => bytesIn(text) / bytesPerToken
+
+/** About how many a model reads of a message. */
 export function tokensOf(message: Message): number {
   const parts = message.role === 'tool' ? message.results.flatMap((result) => result.parts) : 'parts' in message ? message.parts : []
   const files = (parts as readonly { readonly type: string }[]).filter(({ type }) => type === 'attachment').length
-  return bytesIn(JSON.stringify(message)) / bytesPerToken + files * tokensPerFile
+  return tokensIn(JSON.stringify(message)) + files * tokensPerFile
 }
 
 export class History {

@@ -14,13 +14,13 @@ import type { Toolset } from '../tool/toolset.ts'
 import { arrivals, isSaid } from './arrivals.ts'
 import { askModel } from './ask-model.ts'
 import { sumUp } from './compact.ts'
-import type { History, KeptMessage } from './history.ts'
+import { type History, type KeptMessage, tokensIn } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
 import { isSensitiveMessage, shownMessage } from './shown-message.ts'
-import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
+import { modelTools, revealedIn, toolsIn, toolTokens, type TurnTools } from './tools-in-turn.ts'
 import { usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
 
@@ -188,6 +188,7 @@ export class OpenTurn {
       await sumUp(this.#host, this.#invocation, this.#history, {
         model,
         most: this.#limits.historyTokens,
+        beside: tokensIn(this.#host.switches.all.instructions(this.#on, this.#frame.instructions) ?? '') + toolTokens(this.#tools),
         signal: this.#stop.signal,
         next: (message, upTo, usage) => this.#next(message, { upTo, usage, model: model.name }),
         add: (kept) => this.#history.add(kept),
