@@ -6,6 +6,8 @@ import type { CallPosition } from '../journal/call-state.ts'
 import { owedName, type OwedRow, stepBatch } from '../journal/message.ts'
 import { abortsTurn, type Control } from '../kernel/outcome.ts'
 import { frame } from '../kernel/id.ts'
+import { fits } from '../kernel/sizes.ts'
+import type { Json } from '../kernel/value.ts'
 import type { CallPart, ResultPart } from '../model/message.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
 import { askingOf, type Place } from '../session/asked.ts'
@@ -79,7 +81,9 @@ async function runBatch(
 ): Promise<Answered[]> {
   const { position, principal } = invocation.request
   const place: Place = { tenant: position.tenant, session: position.session, principal, ...askingOf(invocation.options) }
-  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(meta === undefined ? {} : { meta }) }))
+  // What is too long to go with the call goes back to the provider all the same: it is with the message.
+  const goesAlong = (meta: CallPart['meta']): boolean => meta !== undefined && fits(JSON.stringify(meta), host.sizes.arguments)
+  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(goesAlong(meta) ? { meta: meta as Json } : {}) }))
   const started = host.start(place, asks, {
     tools,
     batch,
