@@ -68,6 +68,24 @@ test('SESS-2: instructions that say nothing are not sent', async () => {
   expect(server.problems).toEqual([])
 })
 
+test('SESS-3: a conversation with calls goes on with Anthropic when there are no tools any more', async () => {
+  const server = await providerServer(anthropicProblems, [
+    message({ calls: [{ id: 'toolu_1', name: 'look' }] }),
+    message({ say: 'a' }),
+    message({ say: 'b' }),
+  ])
+  closing.push(server)
+  const model = aiModel(createAnthropic({ baseURL: server.url, apiKey: 'key' })('claude-test'))
+  const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
+  const runtime = await createRuntime({ store: 'memory:', logger: quiet, tools: [look] })
+  closing.push(runtime)
+  await runtime.session('s').turn({ model, message: 'Go' }).outcome
+  await runtime.session('s').turn({ model, message: 'Go', tools: [] }).outcome
+  expect(server.problems).toEqual([])
+  expect(server.asked[2]).toMatchObject({ tool_choice: { type: 'none' } })
+  expect(server.asked[2].tools.map(({ name }: any) => name)).toEqual(['look'])
+})
+
 test('SESS-2: metadata of a provider with something undefined in it is kept', async () => {
   const { model, prompts } = provider([
     [{ type: 'text-start', id: '0', providerMetadata: { lab: { a: undefined, b: 1 } } }, ...text('x').slice(1)],

@@ -36,7 +36,7 @@ export interface AiCallOptions {
     inputSchema: Record<string, unknown>
     inputExamples?: { input: never }[]
   }[]
-  toolChoice?: { type: 'auto' }
+  toolChoice?: { type: 'auto' } | { type: 'none' }
   maxOutputTokens?: number
   temperature?: number
   topP?: number
@@ -110,7 +110,7 @@ async function asked({ request, signal }: ModelCall, provider: string, terms: Pr
   return {
     prompt: await promptOf(request, terms),
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as object),
-    ...(tools.length === 0 ? {} : { tools: tools.map(toolOf), toolChoice: { type: 'auto' } }),
+    ...(tools.length === 0 ? goneTools(request, provider) : { tools: tools.map(toolOf), toolChoice: { type: 'auto' } }),
     ...providerOptions(request, provider),
     abortSignal: signal,
   }
@@ -128,6 +128,14 @@ const toolOf = ({
   inputSchema: providerSchema(parameters),
   ...(examples.length === 0 ? {} : { inputExamples: examples.map((input) => ({ input: input as never })) }),
 })
+
+/** Some take no conversation with calls in it unless tools are defined, also when there are none any more: then they are named, and may not be called. */
+function goneTools({ messages }: ModelRequest, provider: string): Pick<AiCallOptions, 'tools' | 'toolChoice'> {
+  const names = messages.flatMap((message) => (message.role === 'tool' ? message.results.map(({ name }) => name) : []))
+  if (names.length === 0 || !/anthropic|bedrock/.test(provider)) return {}
+  const gone = { description: 'It is not there any more.', parameters: { type: 'object' }, examples: [] }
+  return { tools: [...new Set(names)].map((name) => toolOf({ name, ...gone })), toolChoice: { type: 'none' } }
+}
 
 /** How "one call at a time" is said to those who can be told, under their own names. */
 function oneAtATime(provider: string): Record<string, Record<string, Json>> {
