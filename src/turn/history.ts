@@ -110,10 +110,11 @@ export class History {
     return undefined
   }
 
-  /** What is there of the turn that speaks now, in its order. */
+  /** What is there of the turn that speaks now, in its order; of a summary, too: it was paid. */
   ofTurn(turn: string): KeptMessage[] {
     const from = this.#entries.findLastIndex(({ kept }) => kept.turn !== turn)
-    return this.#entries.slice(from + 1).map(({ kept }) => kept)
+    const said = [...(this.#summary ? [this.#summary] : []), ...this.#entries.slice(from + 1)].map(({ kept }) => kept)
+    return said.filter((kept) => kept.turn === turn).toSorted((a, b) => a.number - b.number)
   }
 
   get last(): KeptMessage | undefined {

@@ -1,7 +1,10 @@
-import { agent, tool } from 'pawl'
+import { agent, createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import { after } from './kit.ts'
+import type { Store } from '../../src/store/store.ts'
+import { mortal } from '../mortal.ts'
+import { problemsIn } from '../turn/model-rules.ts'
+import { after, quiet } from './kit.ts'
 import { opening, stores } from './search-kit.ts'
 
 const open = opening()
@@ -71,5 +74,47 @@ for (const [kind, fresh] of stores)
       expect((await session.calls.get('c1'))?.usage).toMatchObject({ times: 2, cost: 10 })
       expect((await session.calls.get('c2'))?.usage).toBe(null)
       expect((await session.usage()).total).toMatchObject({ times: 4, cost: 20 })
+    })
+
+    test('SESS-10 SESS-11: a summary is paid once and counted, also if its worker dies right after it', async () => {
+      const { clock, store } = fresh()
+      const shared: Store = { ...store, close: async () => {} }
+      const dying = mortal(shared)
+      const model = scriptedModel(
+        [
+          { when: 'User:', say: 'Summary', usage: { inputTokens: 100 } },
+          { when: /./s, say: 'ok', usage: { inputTokens: 10 } },
+        ],
+        { name: 'm' },
+      )
+      const firstStore: Store = {
+        ...dying.store,
+        write: (change, heard, how) => {
+          dying.store.write(change, heard, how)
+          if (change.keep?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
+        },
+        commit: async (change) => {
+          const done = dying.store.commit(change)
+          if (change.keep?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
+          return done
+        },
+      }
+      const options = { clock, logger: quiet, models: [model] }
+      const first = await createRuntime({ ...options, store: firstStore })
+      const said = (n: number) => ({ model: 'm', id: `t${n}`, message: 'x'.repeat(600), limits: { historyTokens: 500 } })
+      for (let n = 0; n < 5; n++) {
+        const t = first.session('s').turn(said(n))
+        if ((await after(t.outcome, clock, 20_000, 1_000)) === 'hangs') break
+      }
+      const second = await createRuntime({ ...options, store: shared })
+      await clock.advance('2m')
+      for (let n = 0; n < 5; n++) await after(second.session('s').turn(said(n)).outcome, clock)
+      const sums = model.requests.filter(({ instructions }) => instructions?.startsWith('You sum up'))
+      const { total } = await second.session('s').usage()
+      const list = await second.session('s').messages.list()
+      await second.close({ grace: 0 })
+      expect(total.inputTokens).toBe(sums.length * 100 + 50)
+      expect(list.filter(({ message }) => message.role === 'summary').length).toBe(sums.length)
+      for (const { messages } of model.requests) expect(problemsIn(messages)).toEqual([])
     })
   })
