@@ -21,7 +21,7 @@ import { toolSearchName } from '../tool/tool-search.ts'
 import { withBody } from '../tool/variants.ts'
 import { type ManualClock, manualClock } from './clock.ts'
 
-export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output'> {
+export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output' | 'hooks'> {
   /** As they are now. */
   readonly tools: readonly Tool[]
   /** Runs the bodies of tools, too, that say they must not run twice: only where they do nothing here. Default: those are compared by their arguments alone. */

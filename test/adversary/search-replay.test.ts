@@ -1,7 +1,7 @@
 /* oxlint-disable typescript/no-explicit-any -- what a test does meanwhile */
 
-import { connectionRequired, type Tool, retry, tool } from 'pawl'
-import { record, replay, type Replay, scriptedModel } from 'pawl/testing'
+import { connectionRequired, type Hook, type Tool, retry, tool } from 'pawl'
+import { record, replay, type Replay, type ReplayOptions, scriptedModel } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { after } from './kit.ts'
@@ -207,4 +207,12 @@ test('KIT-3: what was waited for stands for the outside, whatever it was', async
   const failure = { failure: { code: 'no', message: 'No' } }
   expect(await replayed(fails, { during: async ({ runtime }) => void (await runtime.resolve(key, failure)) })).toMatchObject(same)
   expect(await replayed(fails, { during: ({ session }) => session.cancel('Enough') })).toMatchObject(same)
+})
+
+test('KIT-3 CALL-8: outcomes that a hook replaces are replaced again', async () => {
+  const own = tool({ name: 'own', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
+  const hooks: Hook[] = [{ name: 'h', after: () => ({ replace: { status: 'success', value: 'other' } }) }]
+  expect(await replayed(own, { options: { hooks }, how: { hooks } })).toMatchObject(same)
+  const options: ReplayOptions = { tools: [own], hooks }
+  expect(options.hooks).toBe(hooks)
 })
