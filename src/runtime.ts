@@ -88,7 +88,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   // Both come with the store.
   let pins: PinsOnRecord
   let store: Store
-  const switches = new Switches(() => store, new Capabilities(options.capabilities ?? []))
+  const switches = new Switches(() => store, new Capabilities(options.capabilities ?? [], taskTools))
   const registry = new Registry([...(options.tools ?? []), ...switches.all.tools], {
     clock,
     logger,
@@ -106,7 +106,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { turn, session, tenant } = defineBudgets(options.budgets ?? {})
   const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const most = scheduleLimits(options.schedules)
-  const hooks = [...checkHooks(options.hooks ?? []), ...switches.all.hooks((of, name) => switches.isOn(of, name))]
+  const hooks = [...checkHooks(options.hooks ?? []), ...switches.hooks((...of) => registry.live(...of))]
   if (options.announce !== undefined && typeof options.announce !== 'function')
     throw new PawlError('config_invalid', 'announce is not a function.')
   if (options.app !== undefined && typeof options.app !== 'function') throw new PawlError('config_invalid', 'app is not a function.')

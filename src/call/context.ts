@@ -233,7 +233,7 @@ class BodyContext implements SearchContext {
   get turn(): ToolContext['turn'] {
     return this.#verbs.turn
   }
-  [searching](query: string): Json {
+  [searching](query: string): Promise<Json> {
     return searchTools(this.#context, query)
   }
   get outputs(): ToolContext['outputs'] {

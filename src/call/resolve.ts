@@ -30,7 +30,7 @@ export function resolveTool(invocation: Invocation, host: CallHost): Resolved | 
       return fetched(entry.name, remote, invocation, host, tool ? async () => (await remote.accepted()) ?? tool : () => remote.load())
   }
   const name = options.name ?? request.tool
-  const close = closeNames(name, tools.offered)
+  const close = closeNames(name, options.within ?? tools.offered)
   const hint = close.length > 0 ? ` Did you mean ${close.map((each) => `'${each}'`).join(' or ')}?` : ''
   const away = host.away()
   const missing = away.length > 0 ? ` Not all tools are known now, as ${listed(away)} cannot be reached: it may be there later.` : ''

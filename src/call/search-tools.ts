@@ -8,11 +8,15 @@ import { findTools, foundTools, toolSearchTool } from '../tool/tool-search.ts'
 import { only } from '../tool/toolset.ts'
 import type { Around } from './around.ts'
 
-export function searchTools({ invocation, host, over }: Pick<Around, 'invocation' | 'host' | 'over'>, query: string): Json {
-  if (over) throw new PawlError('attempt_over')
+export async function searchTools(around: Pick<Around, 'invocation' | 'host' | 'over'>, query: string): Promise<Json> {
+  const { invocation, host } = around
   const { request, options } = invocation
-  const set = host.toolsOf(request)
-  const tools = (options.within ? only(set, options.within) : set).tools.filter((each) => each !== toolSearchTool)
+  const all = host.toolsOf(request)
+  const set = options.within ? only(all, options.within) : all
+  // A worker that takes it up may have fetched none of them yet. Who is away has said so in the log.
+  await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
+  if (around.over) throw new PawlError('attempt_over')
+  const tools = set.tools.filter((each) => each !== toolSearchTool)
   const found = findTools(tools, query)
   const rows = found.filter(({ defer }) => defer !== 'never').map(({ id }) => ({ ...revealedName(request.position, id), value: '1' }))
   if (rows.length > 0) invocation.beside.keep(...rows)

@@ -84,7 +84,7 @@ export interface CallOptions {
   readonly turn?: string
   /** The frame that its turn worked in, by name. */
   readonly frame?: string
-  /** Which tools its turn has, by name, where that is not all: what tool_search looks through. */
+  /** Which tools its turn has, by name, where that is not all: what tool_search looks through, and what may be meant by a name that nothing goes by. */
   readonly within?: readonly string[]
   /** The outermost call it runs under, whose place in the queue it borrows. */
   readonly root?: string

@@ -1,9 +1,9 @@
 // CAPABILITY: a named bundle of tools, instructions, limits and hooks that a session switches on. What is off is neither shown to a model nor run for one.
 
-import { checkHooks, type Hook } from '../call/hook.ts'
+import { checkHooks, type Hook, type HookFacts } from '../call/hook.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isTool, type Tool } from '../tool/tool.ts'
-import { only, type Toolset } from '../tool/toolset.ts'
+import { type Entry, only, type Toolset } from '../tool/toolset.ts'
 import type { TurnLimits } from './turn.ts'
 
 export interface Capability {
@@ -20,20 +20,31 @@ export interface Capability {
   readonly requires?: readonly string[]
 }
 
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
 const shape = /^[A-Za-z0-9_.-]{1,64}$/
 
 /** All that a runtime has. */
 export class Capabilities {
   readonly #all: ReadonlyMap<string, Capability>
-  /** Whose each tool is. */
-  readonly #owners = new Map<string, string>()
+  /** Whose each tool is. Not by name: a session may have a tool of its own that is called the same. */
+  readonly #owners = new Map<Tool, string>()
+  readonly #forTasks: ReadonlySet<Tool>
 
-  constructor(all: readonly Capability[]) {
+  /** `forTasks`: the tools for tasks, which are there where some tool can run in the background. */
+  constructor(all: readonly Capability[], forTasks: readonly Tool[]) {
+    if (!Array.isArray(all)) throw wrong('They are not a list')
+    this.#forTasks = new Set(forTasks)
     this.#all = new Map(all.map((each) => [checked(each).name, each]))
     if (this.#all.size < all.length) throw wrong('Two have the same name')
+    const named = new Map<string, string>()
     for (const { name, tools = [], requires = [] } of all) {
-      for (const { name: tool } of tools) {
-        if (this.#owners.has(tool)) throw wrong(`'${name}' and '${this.#owners.get(tool)}' both have the tool '${tool}'`)
+      for (const tool of tools) {
+        if (named.has(tool.name)) throw wrong(`'${name}' and '${named.get(tool.name)}' both have the tool '${tool.name}'`)
+        named.set(tool.name, name)
         this.#owners.set(tool, name)
       }
       for (const other of requires) if (!this.#all.has(other)) throw wrong(`'${name}' requires '${other}', which there is not`)
@@ -42,6 +53,10 @@ export class Capabilities {
 
   get any(): boolean {
     return this.#all.size > 0
+  }
+
+  has(name: string): boolean {
+    return this.#all.has(name)
   }
 
   get tools(): readonly Tool[] {
@@ -62,23 +77,23 @@ export class Capabilities {
 
   /** What is left of the tools when only these are on. */
   offered(set: Toolset, on: ReadonlySet<string>): Toolset {
-    const isOff = (tool: string): boolean => {
-      const owner = this.#owners.get(tool)
-      return owner !== undefined && !on.has(owner)
+    const isOn = ({ tool }: Entry): boolean => {
+      const owner = tool && this.#owners.get(tool)
+      return owner === undefined || on.has(owner)
     }
-    const names = set.entries.map(({ name }) => name)
-    return names.some(isOff)
-      ? only(
-          set,
-          names.filter((name) => !isOff(name)),
-        )
-      : set
+    const left = set.entries.filter(isOn)
+    if (left.length === set.entries.length) return set
+    const handlesTasks = left.some(({ tool }) => tool?.background)
+    return only(
+      set,
+      left.flatMap(({ name, tool }) => (tool && this.#forTasks.has(tool) && !handlesTasks ? [] : name)),
+    )
   }
 
   /** After those of the frame; null if there are none. */
   instructions(on: ReadonlySet<string>, first: string | null): string | null {
     const own = this.#those(on).flatMap(({ name, instructions }) =>
-      instructions === undefined ? [] : [`<capability name="${name}">\n${instructions}\n</capability>`],
+      instructions === undefined || instructions.trim() === '' ? [] : [`<capability name="${name}">\n${instructions}\n</capability>`],
     )
     const all = first === null ? own : [first, ...own]
     return all.length === 0 ? null : all.join('\n\n')
@@ -90,8 +105,15 @@ export class Capabilities {
     return { steps: least('steps'), invalid: least('invalid'), historyTokens: least('historyTokens') }
   }
 
-  /** Each silent where its capability is off. */
-  hooks(isOn: (of: { tenant: string; session: string }, name: string) => Promise<boolean>): Hook[] {
+  /**
+   * Each silent where its capability is off; but for calls of the capability's own tools: what was begun while it was on is not let go unwatched. `toolOf`: the
+   * tool that a session means by a name.
+   */
+  hooks(switchedOn: (of: Scope, name: string) => Promise<boolean>, toolOf: (of: Scope, name: string) => Tool | undefined): Hook[] {
+    const isOn = async (facts: HookFacts, name: string): Promise<boolean> => {
+      const tool = toolOf(facts, facts.tool)
+      return (tool !== undefined && this.#owners.get(tool) === name) || switchedOn(facts, name)
+    }
     return [...this.#all.values()].flatMap(({ name, hooks = [] }) =>
       checkHooks(hooks).map(({ name: own, before, after, project }) => ({
         name: own,
@@ -117,13 +139,21 @@ const wrong = (why: string): PawlError => new PawlError('config_invalid', `capab
 
 const fields = new Set(['name', 'description', 'tools', 'instructions', 'limits', 'hooks', 'requires'])
 
+const limitFields = new Set(['steps', 'invalid', 'historyTokens'])
+
 function checked(given: Capability): Capability {
   if (typeof given?.name !== 'string' || !shape.test(given.name)) throw wrong('A name is 1 to 64 of A-Z a-z 0-9 _ . -')
   for (const field of Object.keys(given)) if (!fields.has(field)) throw wrong(`'${given.name}' has '${field}', which no capability has`)
-  const { tools = [], instructions, limits = {} } = given
+  const { tools = [], instructions, limits = {}, hooks = [], requires = [] } = given
+  for (const [what, list] of Object.entries({ tools, hooks, requires }))
+    if (!Array.isArray(list)) throw wrong(`${what} of '${given.name}' is not a list`)
   if (!tools.every(isTool)) throw wrong(`The tools of '${given.name}' are not all made by tool()`)
-  if (instructions !== undefined && typeof instructions !== 'string') throw wrong(`The instructions of '${given.name}' are not a text`)
-  for (const [what, value] of Object.entries(limits))
+  if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
+    throw wrong(`The instructions of '${given.name}' are not a text`)
+  if (typeof limits !== 'object' || limits === null) throw wrong(`limits of '${given.name}' is not { steps, … }`)
+  for (const [what, value] of Object.entries(limits)) {
+    if (!limitFields.has(what)) throw wrong(`limits of '${given.name}' has '${what}', which no capability has`)
     if (!Number.isSafeInteger(value) || value < 1) throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
+  }
   return given
 }

@@ -117,11 +117,21 @@ export function costOf({ inputTokens, outputTokens, cachedTokens }: Usage, price
 const nameShape = /^[\w.:/@-]{1,128}$/
 
 export function checkModel(given: unknown): Model {
-  const { name, generate } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Model>
+  const { name, generate, contextTokens, price } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Model>
   if (typeof name !== 'string' || !nameShape.test(name) || typeof generate !== 'function')
     throw new PawlError(
       'model_invalid',
       `A model has a name (1 to 128 of A-Z a-z 0-9 _ . : / @ -) and generate(); aiModel() of 'pawl/ai-sdk' makes one of an AI SDK model.`,
     )
+  if (contextTokens !== undefined && (!Number.isSafeInteger(contextTokens) || contextTokens < 1))
+    throw new PawlError('model_invalid', `contextTokens of '${name}' is ${String(contextTokens)}, not a whole number from 1 on.`)
+  if (price !== undefined && !isPrice(price ?? {}))
+    throw new PawlError(
+      'model_invalid',
+      `price of '${name}' is not { input, output, cached? }: what a million tokens cost, each from 0 on.`,
+    )
   return given as Model
 }
+
+const isPrice = ({ input, output, cached = 0 }: Partial<ModelPrice>): boolean =>
+  [input, output, cached].every((each) => typeof each === 'number' && Number.isFinite(each) && each >= 0)

@@ -27,7 +27,7 @@ export interface TurnLimits {
   readonly time?: Duration
   /** After so many answers in a row whose calls all had invalid arguments, it ends (default 3). */
   readonly invalid?: number
-  /** How many tokens of the conversation are sent; older messages are summed up (default: four fifths of what the model can read). */
+  /** How many tokens of the conversation are sent; older messages are summed up (default: four fifths of what the model can read, less instructions and tools). */
   readonly historyTokens?: number
 }
 

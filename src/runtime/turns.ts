@@ -3,16 +3,19 @@
 import { openNotices, rowsOfNotice } from '../background/notices.ts'
 import { inBackground } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
+import type { HookFacts } from '../call/hook.ts'
 import type { CallHost } from '../call/host.ts'
 import type { Show } from '../call/show.ts'
 import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Invocation } from '../engine/engine.ts'
+import type { CallOptions, CallRecord } from '../journal/call-state.ts'
 import { turnTool } from '../journal/message.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import { decode } from '../kernel/value.ts'
+import { charged } from '../model/account.ts'
 import { checkModel, type Model } from '../model/model.ts'
 import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../model/turn.ts'
 import type { Redactor } from '../secret/redact.ts'
@@ -27,7 +30,7 @@ import { complete } from '../turn/complete.ts'
 import type { Scope, TurnHost } from '../turn/host.ts'
 import { Said } from '../turn/said.ts'
 import { endOrphan } from '../turn/orphan.ts'
-import { charged, usageOf, usageRow } from '../turn/usage.ts'
+import { usageOf, usageRow } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
 import { shownMessage } from '../turn/shown-message.ts'
 import { startTurn } from '../turn/start-turn.ts'
@@ -100,9 +103,11 @@ export function openTurns(host: TurnsHost): Turns {
     switches: host.switches,
     start: (place, calls, how) => batches.start(place, calls, how),
     waiting: (batch) => records.until(() => batch, 'waiting'),
-    async shown({ uid, outcome }, reads) {
-      const text = outcome ?? 'null'
-      return host.show({ outcome: decode(text) as unknown as Outcome, text }, uid, reads, null)
+    async shown(call, reads) {
+      const text = call.outcome ?? 'null'
+      return host.show({ outcome: decode(text) as unknown as Outcome, text }, call.uid, reads, () =>
+        factsOf(call, host.tools(call.position)),
+      )
     },
     async notices(of) {
       const listed = await openNotices(host.background, of).list()
@@ -140,6 +145,12 @@ export function openTurns(host: TurnsHost): Turns {
         of,
       ),
   }
+}
+
+/** Of a call that is on record, for project hooks. */
+const factsOf = ({ position: { tenant, session, id }, principal, tool, options, input }: CallRecord, tools: Toolset): HookFacts => {
+  const { callId = id, name = tool.split('@')[0] ?? tool } = options === null ? {} : (JSON.parse(options) as CallOptions)
+  return { tenant, session, principal, callId, tool: tools.recorded(tool)?.name ?? name, input: decode(input) }
 }
 
 /** As a model calls it. */

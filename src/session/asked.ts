@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto'
 import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
+import { closeNames } from '../call/close-names.ts'
 import { contentText } from '../engine/content.ts'
 import type { Asked } from '../engine/engine.ts'
 import { absentTool, type CallOptions, type CallPosition } from '../journal/call-state.ts'
@@ -72,7 +73,7 @@ export function askedOf(
     input,
     // Of the content, not of the text: the same arguments in another order of keys are the same call.
     hash: seal ? seal.hash(content) : hash('sha256', content, 'base64url'),
-    options: optionsOf(call, tool, read, at, place, entryTerms(entry, at), limits.bytes),
+    options: optionsOf(call, tool, read, at, place, entryTerms(call.name, entry, at), limits.bytes),
     line: at.line,
     sealed: seal !== null,
   }
@@ -80,10 +81,12 @@ export function askedOf(
 
 /** A name that nothing goes by is not looked up again by whoever runs the call: there it might be what a record calls another's tool. */
 function entryTerms(
+  name: string,
   entry: Entry | undefined,
   { byHost, within }: Pick<Around, 'within'> & { byHost: boolean | undefined },
 ): Pick<CallOptions, 'internal' | 'absent' | 'within'> {
-  if (entry === undefined) return { absent: true }
+  // What it may have meant instead is one of those that it has.
+  if (entry === undefined) return { absent: true, ...(within ? { within: closeNames(name, within) } : {}) }
   // Whoever goes on with it looks through the same, and starts no others.
   if (within && (entry.tool === toolSearchTool || entry.name === spawnName)) return { within }
   return byHost && entry.internal ? { internal: true } : {}

@@ -2,9 +2,13 @@
 // Never the keys of waits, nor what an internal error said: the log has that.
 
 import type { CallOptions, CallRecord, CallState, StepRecord, WaitRecord } from '../journal/call-state.ts'
+import { usageName } from '../journal/message.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome, OutcomeStatus } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
+import { sumOf, together, type UsageRow } from '../model/account.ts'
+import type { UsageOf } from '../model/turn.ts'
+import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, kindOf, type ResolutionKind } from '../wait/resolution.ts'
 import { keyBatch } from './ask.ts'
@@ -45,6 +49,8 @@ export interface CallDetails extends CallSummary {
     /** Open, or what answered it. */
     readonly state: 'open' | ResolutionKind
   }[]
+  /** What its body has asked of models (ctx.complete), or the turn; null if nothing. Of a turn when it has ended. */
+  readonly usage: UsageOf | null
 }
 
 export interface CallsQuery {
@@ -77,8 +83,8 @@ export function callsOf(store: Store, of: { readonly tenant: string; readonly se
     async get(call, { batch = '', occurrence = 0 } = {}) {
       const record = await find(store, of, call, batch, occurrence)
       if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
-      const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
-      return { ...summary(record), input: decode(record.args ?? record.input), steps: stepsOf(steps), waits: waitsOf(waits) }
+      const [steps, waits, usage] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid), usageIn(store, of, record.uid)])
+      return { ...summary(record), input: decode(record.args ?? record.input), steps: stepsOf(steps), waits: waitsOf(waits), usage }
     },
     async list({ status, tool, limit = 100, after = '' } = {}) {
       if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= mostListed)) {
@@ -99,6 +105,18 @@ export function callsOf(store: Store, of: { readonly tenant: string; readonly se
       }
     },
   }
+}
+
+async function usageIn(store: Store, of: { tenant: string; session: string }, uid: string): Promise<UsageOf | null> {
+  const own = await store.kept(usageName(of, uid))
+  let account = own ? (JSON.parse(own.value) as UsageRow).models : {}
+  // A row for each time that its body asked, each under its name.
+  const { tenant, session } = of
+  for await (const { key, value } of everyKept(store, { of: usageName(of, '').of, tenant, session }, `${uid}:`)) {
+    if (!key.startsWith(`${uid}:`)) break
+    account = together(account, (JSON.parse(value) as UsageRow).models)
+  }
+  return Object.keys(account).length === 0 ? null : sumOf(account)
 }
 
 async function find(

@@ -34,7 +34,8 @@ export async function recordingOf(store: Store, of: { tenant: string; session: s
     const records = await store.callsOf(of, { after, limit: page })
     for (const record of records) {
       const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
-      calls.push({ record, steps, waits })
+      // What went wrong inside is for operators alone (VAL-4).
+      calls.push({ record: { ...record, trouble: null }, steps, waits })
       const { input, args, outcome } = record
       const recorded = [...steps.map(({ value }) => value), ...waits.map(({ resolution }) => resolution)]
       for (const id of attachmentsIn(input, args, outcome, ...recorded)) ids.add(id)

@@ -2,14 +2,21 @@
 
 import { spawnName } from '../background/task-tools.ts'
 import type { ReadArguments } from '../call/arguments.ts'
-import { decode } from '../kernel/value.ts'
+import { decode, type Json } from '../kernel/value.ts'
 import type { Entry, Toolset } from '../tool/toolset.ts'
+
+/** What a start in the background gives to which tool; null for another call. */
+export function startedIn(name: string, input: Json): { readonly tool: string; readonly args: Json } | null {
+  if (name !== spawnName || typeof input !== 'object' || input === null) return null
+  const { tool, args = null } = input as { readonly [key: string]: Json }
+  return typeof tool === 'string' ? { tool: tool.trim(), args } : null
+}
 
 export function isSensitive(entry: Entry | undefined, read: ReadArguments, tools: Toolset): boolean {
   if (!entry || entry.sensitive) return entry !== undefined
   if (entry.name !== spawnName) return false
   // Whose arguments these are cannot be told.
   if (!read.ok) return tools.entries.some(({ sensitive }) => sensitive)
-  const input = decode(read.wire) as { readonly tool?: unknown } | null
-  return typeof input?.tool === 'string' && tools.find(input.tool.trim())?.sensitive === true
+  const started = startedIn(entry.name, decode(read.wire))
+  return started !== null && tools.find(started.tool)?.sensitive === true
 }

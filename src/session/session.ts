@@ -29,6 +29,7 @@ import type { Calls } from './calls.ts'
 import type { Records } from './records.ts'
 import type { Recording } from './recording.ts'
 import { Cancel } from './gather.ts'
+import { Switched } from './switched.ts'
 import type { SessionCapabilities, Switches } from './switches.ts'
 
 export interface RunOptions {
@@ -59,9 +60,12 @@ export interface CallHandle<T> {
 export interface Session {
   readonly id: string
   readonly tenant: string
-  /** What a model may be told of now, sorted by name; of capabilities all. Of providers' tools those whose contract is here: see loadTools. */
+  /**
+   * What a model may be told of, sorted by name: of providers' tools those whose contract is here, of capabilities' tools those that are on as far as this handle
+   * has heard. loadTools looks.
+   */
   readonly tools: readonly Tool[]
-  /** Fetches the contracts that are missing; then the same, without what is switched off. Tools of a source that is away are left out. */
+  /** Fetches the contracts that are missing, and looks what is switched on; then the same. Tools of a source that is away are left out. */
   loadTools(): Promise<readonly Tool[]>
   /** Starts the calls now, in order; resolves with one outcome each, in that order. Asked again, it joins. */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
@@ -198,20 +202,13 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     ...(options.attended === false ? { unattended: true as const } : {}),
   }
   let files: SessionFiles | undefined
-  // Once, before anything runs; not before somebody asks for something.
-  let switching: Promise<void> | undefined
-  const switched = (): Promise<void> | undefined =>
-    options.capabilities && (switching ??= host.switches.switchOn(place, options.capabilities))
-  // Where there are none, calls start at once.
-  const offered = (): Toolset | Promise<Toolset> =>
-    host.switches.all.any || options.capabilities
-      ? Promise.resolve(switched()).then(() => host.switches.offered(place, standing()))
-      : standing()
+  const switched = new Switched(host.switches, place, options.capabilities)
+  const offered = (): Toolset | Promise<Toolset> => switched.offered(standing)
   return {
     id,
     tenant,
     get tools() {
-      return standing().tools
+      return switched.known(standing()).tools
     },
     async loadTools() {
       const set = standing()
@@ -257,8 +254,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         },
       }
     },
-    turn: (turn) => host.turn(place, turn, switched),
-    capabilities: host.switches.of({ tenant, session: id }),
+    turn: (turn) => host.turn(place, turn, () => switched.begun()),
+    capabilities: switched.handle,
     messages: host.messages({ tenant, session: id }),
     usage: () => host.usage({ tenant, session: id }),
     recording: () => host.records.recording({ tenant, session: id }),

@@ -1,6 +1,6 @@
 // Which capabilities a session has switched on: kept with the session, the same on every worker and after a restart.
 
-import { PawlError } from '../kernel/errors.ts'
+import type { Hook } from '../call/hook.ts'
 import type { Capabilities } from '../model/capability.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Store } from '../store/store.ts'
@@ -44,9 +44,12 @@ export class Switches {
     return (await this.#store().kept(nameOf(of, name))) !== undefined
   }
 
-  /** What a model of this session has now. */
-  async offered(of: Scope, set: Toolset): Promise<Toolset> {
-    return this.all.any ? this.all.offered(set, await this.on(of)) : set
+  /** Of all capabilities. `live`: what a session has of tools now. */
+  hooks(live: (tenant: string, session: string) => Toolset): Hook[] {
+    return this.all.hooks(
+      (of, name) => this.isOn(of, name),
+      ({ tenant, session }, name) => live(tenant, session).get(name),
+    )
   }
 
   /** What is kept where these are on. */
@@ -61,16 +64,9 @@ export class Switches {
     await this.#store().commit({ guards: [], keep: this.rows(of, more), events: [] })
   }
 
-  of(scope: Scope): SessionCapabilities {
-    return {
-      list: async () => [...(await this.on(scope))],
-      switchOn: (name) => this.switchOn(scope, [name]),
-      switchOff: async (name) => {
-        if (typeof name !== 'string') throw new PawlError('capability_unknown', 'A name is a text.')
-        if (!(await this.isOn(scope, name))) return false
-        await this.#store().commit({ guards: [], keep: [{ ...nameOf(scope, name), value: null }], events: [] })
-        return true
-      },
-    }
+  async switchOff(of: Scope, name: string): Promise<boolean> {
+    if (!(await this.isOn(of, name))) return false
+    await this.#store().commit({ guards: [], keep: [{ ...nameOf(of, name), value: null }], events: [] })
+    return true
   }
 }

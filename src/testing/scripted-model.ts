@@ -52,6 +52,7 @@ export interface ScriptedModelOptions {
 export function scriptedModel(lines: readonly Line[], options: ScriptedModelOptions = {}): ScriptedModel {
   const { name = 'scripted', contextTokens, price, wait } = options
   const requests: ModelRequest[] = []
+  /** By the line as it stands in the script. */
   const failed = new Map<Line, number>()
   return {
     name,
@@ -65,13 +66,13 @@ export function scriptedModel(lines: readonly Line[], options: ScriptedModelOpti
       const { request, signal } = call
       requests.push(request)
       const seen = seenIn(request)
-      const [line, which] = chosen(lines, seen, name)
+      const { line, which, from } = chosen(lines, seen, name)
       await wait?.(seen, signal)
       signal.throwIfAborted()
       const { fails, ...said } = typeof line === 'string' ? { say: line } : line
-      const before = failed.get(line) ?? 0
+      const before = failed.get(from) ?? 0
       if (fails && before < fails.times) {
-        failed.set(line, before + 1)
+        failed.set(from, before + 1)
         if (said.say !== undefined) call.told({ type: 'text', delta: said.say.slice(0, 5) })
         const { what = 'overloaded', retryable = true, afterMs } = fails
         throw new ModelFailure(what, { retryable, ...(afterMs === undefined ? {} : { afterMs }) })
@@ -92,22 +93,34 @@ function seenIn(request: ModelRequest): Seen {
   return { request, last: last ? textOf(last) : '', answers: request.messages.filter(({ role }) => role === 'assistant').length }
 }
 
-/** The line, and its number if it is one of those that are said in order. */
-function chosen(lines: readonly Line[], seen: Seen, name: string): [string | ScriptedLine, number | null] {
+interface Chosen {
+  readonly line: string | ScriptedLine
+  /** Its number, if it is one of those that are said in order. */
+  readonly which: number | null
+  readonly from: Line
+}
+
+function chosen(lines: readonly Line[], seen: Seen, name: string): Chosen {
   const inOrder: Line[] = []
   for (const line of lines) {
     const { when } = typeof line === 'object' ? line : {}
     if (when === undefined) inOrder.push(line)
-    else if (typeof when === 'string' ? seen.last.includes(when) : when.test(seen.last)) return [line as ScriptedLine, null]
+    // Not test(): that remembers where it was.
+    else if (typeof when === 'string' ? seen.last.includes(when) : seen.last.search(when) !== -1)
+      return { line: line as ScriptedLine, which: null, from: line }
   }
-  const number = seen.request.messages.filter((message) => isInOrder(message, name)).length
-  const line = inOrder[number]
-  if (line === undefined) throw new ModelFailure(`the script has no line for ${JSON.stringify(seen.last.slice(0, 200))}`)
-  return [typeof line === 'function' ? line(seen) : line, number]
+  // After the last that was said: what came before it may have been summed up.
+  const which = seen.request.messages.reduce((next, message) => Math.max(next, lineOf(message, name) + 1), 0)
+  const from = inOrder[which]
+  if (from === undefined) throw new ModelFailure(`the script has no line for ${JSON.stringify(seen.last.slice(0, 200))}`)
+  return { line: typeof from === 'function' ? from(seen) : from, which, from }
 }
 
-const isInOrder = (message: ModelMessage, name: string): boolean =>
-  message.role === 'assistant' && message.parts.some(({ meta }) => (meta as { script?: unknown } | undefined)?.script === name)
+/** Which line of the script it says; -1 for none. */
+function lineOf(message: ModelMessage, name: string): number {
+  const said = message.role === 'assistant' ? message.parts.map(({ meta }) => meta as { script?: unknown; line?: unknown } | undefined) : []
+  return Math.max(-1, ...said.map((meta) => (meta?.script === name && typeof meta.line === 'number' ? meta.line : -1)))
+}
 
 function partsOf({ say, think, call = [] }: ScriptedLine, answers: number, meta: { meta?: Json }): AssistantPart[] {
   const calls = Array.isArray(call) ? (call as readonly ScriptedCall[]) : [call as ScriptedCall]

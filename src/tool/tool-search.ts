@@ -80,7 +80,7 @@ export function foundTools(tools: readonly Tool[], found: readonly Tool[], query
 /** What only this tool can ask of its ctx: to look through the tools of its turn, and to reveal what it found. */
 export const searching: unique symbol = Symbol('pawl.searching')
 export interface SearchContext extends ToolContext {
-  [searching](query: string): Json
+  [searching](query: string): Promise<Json>
 }
 
 /** Never among the tools of a session: a turn adds it where something is deferred. */

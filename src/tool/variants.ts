@@ -4,8 +4,9 @@ import type { Hints } from './hints.ts'
 import { made } from './made.ts'
 import type { Tool } from './tool.ts'
 
-/** The same tool with another body: for tests that look on. */
-export const withBody = (of: Tool, execute: Tool['execute']): Tool => made({ ...of, execute })
+/** The same tool with another body, in the background too: for tests that look on. */
+export const withBody = (of: Tool, execute: Tool['execute'], more: Partial<Pick<Tool, 'onCrash'>> = {}): Tool =>
+  made({ ...of, execute, ...more, ...(of.background ? { background: made({ ...of.background, execute }) } : {}) })
 
 /**
  * The same tool as one of a provider (TOOL-2). What a source that is not trusted says of its tools may raise their risk and never

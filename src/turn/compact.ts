@@ -2,14 +2,17 @@
 // is never parted from its result. The summary is on record like any message, and what it stands for stays on record too.
 
 import type { Invocation } from '../engine/engine.ts'
+import { bytesIn } from '../kernel/sizes.ts'
 import { callsIn, type Message, type SummaryMessage, textOf } from '../model/message.ts'
 import { costOf, type Model } from '../model/model.ts'
 import type { TurnUsage } from '../model/turn.ts'
 import { askModel } from './ask-model.ts'
-import type { History, KeptMessage } from './history.ts'
+import { type History, type KeptMessage, tokensOf } from './history.ts'
 import type { TurnHost } from './host.ts'
 
 const share = 0.8
+/** However long the instructions are: some of the conversation is always there. */
+const least = 0.1
 const longestResult = 2_000
 
 const instructions =
@@ -17,8 +20,9 @@ const instructions =
 
 interface Summing {
   readonly model: Model
-  /** In tokens; null: as much as the model can read. */
+  /** In tokens; null: as much as the model can read besides what else it is given. */
   readonly most: number | null
+  readonly beside: number
   readonly signal: AbortSignal
   next(message: SummaryMessage, upTo: number, usage: TurnUsage): ReturnType<History['next']>
   add(kept: KeptMessage): void
@@ -28,18 +32,21 @@ export async function sumUp(
   host: TurnHost,
   invocation: Invocation,
   history: History,
-  { model, most, signal, next, add }: Summing,
+  { model, most, beside, signal, next, add }: Summing,
 ): Promise<void> {
-  const limit = most ?? (model.contextTokens === undefined ? null : Math.floor(model.contextTokens * share))
+  const { contextTokens } = model
+  const limit = most ?? (contextTokens === undefined ? null : Math.floor(Math.max(contextTokens * least, contextTokens * share - beside)))
   // What is summed up already does not count: however long, it is not summed up again by itself.
   if (limit === null || history.tokens <= limit) return
   const upTo = cutAt(history.messages, history.tokens - limit / 2)
   if (upTo === null) return
   const older = history.messages.filter(({ number }) => number <= upTo.number)
   const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
-  const text = [...before, ...older.map(({ message }) => spoken(history.shown(message)))].join('\n\n')
-  const room = Math.floor(limit * 2.5)
-  const given = text.length <= room ? text : `${text.slice(0, room / 2)}\n\n[…]\n\n${text.slice(-room / 2)}`
+  const text = [...before, ...older.map((each) => spoken(history.shownOf(each)))].join('\n\n')
+  // In bytes, which tell more of tokens than characters do.
+  const fits = Math.min(1, (limit * 2.5) / bytesIn(text))
+  const half = Math.floor((text.length * fits) / 2)
+  const given = fits === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
   const request = {
     instructions,
     messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: given.toWellFormed() }] }],
@@ -68,7 +75,7 @@ function cutAt(messages: readonly KeptMessage[], tokens: number): KeptMessage | 
   let cut: KeptMessage | null = null
   // The last message stays: it is what the model is to answer.
   for (const [index, each] of messages.slice(0, -1).entries()) {
-    going += JSON.stringify(each.message).length / 3.3
+    going += tokensOf(each.message)
     if (!opensCalls(each.message, messages[index + 1]?.message)) cut = each
     if (going >= tokens && cut) break
   }

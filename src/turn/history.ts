@@ -3,13 +3,14 @@
 
 import { headName, type HeadRow, messageKey, messageName } from '../journal/message.ts'
 import { frame } from '../kernel/id.ts'
+import { bytesIn } from '../kernel/sizes.ts'
 import { decode, encode } from '../kernel/value.ts'
+import type { Account } from '../model/account.ts'
 import { Conversation } from '../model/conversation.ts'
 import type { Message, ModelMessage } from '../model/message.ts'
 import type { StoredMessage } from '../model/turn.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
-import type { Account } from './usage.ts'
 
 /** As it is kept: with what the turn that wrote it must know of it later. */
 export interface KeptMessage extends StoredMessage {
@@ -21,6 +22,10 @@ export interface KeptMessage extends StoredMessage {
   readonly control?: unknown
   /** What its turn has cost so far. */
   readonly account?: Account
+  /** In which frame it was said, where that is not the one its turn began in: what says so may be summed up. */
+  readonly frame?: string
+  /** As it was to be shown when it was said, where that is not as it is: its tools may be gone. */
+  readonly shown?: Message
   /** It is sealed. */
   readonly secret?: true
   /** So many answers in a row had only calls that could not be made. */
@@ -30,13 +35,25 @@ export interface KeptMessage extends StoredMessage {
 type Keep = NonNullable<Change['keep']>
 
 const page = 500
-/** A character of JSON is about a third of a token. */
-const charactersPerToken = 3.3
+/** Of JSON, a token is about so many bytes: in English as many characters, in Chinese about one. */
+const bytesPerToken = 3.3
+/** What a picture, or a page, is about. */
+const tokensPerFile = 1_500
 
 interface Entry {
   readonly kept: KeptMessage
-  /** Of the message as JSON. */
-  readonly characters: number
+  /** About. */
+  readonly tokens: number
+}
+
+/** About how many tokens a text is. */
+export const tokensIn = (text: string): number => bytesIn(text) / bytesPerToken
+
+/** About how many a model reads of a message. */
+export function tokensOf(message: Message): number {
+  const parts = message.role === 'tool' ? message.results.flatMap((result) => result.parts) : 'parts' in message ? message.parts : []
+  const files = (parts as readonly { readonly type: string }[]).filter(({ type }) => type === 'attachment').length
+  return tokensIn(JSON.stringify(message)) + files * tokensPerFile
 }
 
 export class History {
@@ -47,7 +64,7 @@ export class History {
   #summary: Entry | null = null
   #last = 0
   #lastKept: KeptMessage | null = null
-  #characters = 0
+  #tokens = 0
   #conversation: Conversation | null = null
 
   private constructor(born: string) {
@@ -80,7 +97,7 @@ export class History {
 
   /** Of what is not summed up. */
   get tokens(): number {
-    return Math.ceil((this.#characters - (this.#summary?.characters ?? 0)) / charactersPerToken)
+    return Math.ceil(this.#tokens - (this.#summary?.tokens ?? 0))
   }
 
   /** The last message of a turn, or the last of it in this role. What is older than the turn is not looked through. */
@@ -93,14 +110,19 @@ export class History {
     return undefined
   }
 
-  /** What is there of the turn that speaks now, in its order. */
+  /** What is there of the turn that speaks now, in its order; of a summary, too: it was paid. */
   ofTurn(turn: string): KeptMessage[] {
     const from = this.#entries.findLastIndex(({ kept }) => kept.turn !== turn)
-    return this.#entries.slice(from + 1).map(({ kept }) => kept)
+    const said = [...(this.#summary ? [this.#summary] : []), ...this.#entries.slice(from + 1)].map(({ kept }) => kept)
+    return said.filter((kept) => kept.turn === turn).toSorted((a, b) => a.number - b.number)
   }
 
   get last(): KeptMessage | undefined {
     return this.#entries.at(-1)?.kept
+  }
+
+  shownOf({ message, shown = message }: KeptMessage): Message {
+    return this.shown(shown)
   }
 
   /** What a model reads. */
@@ -108,22 +130,27 @@ export class History {
     if (!this.#conversation) {
       this.#conversation = new Conversation()
       if (this.#summary) this.#conversation.push(this.#summary.kept.message)
-      for (const { kept } of this.#entries) this.#conversation.push(this.shown(kept.message))
+      for (const { kept } of this.#entries) this.#conversation.push(this.shownOf(kept))
     }
     return this.#conversation.messages
   }
 
   /** The next message, with its row; not a part of it until it is added: what could not be written was not said. */
   next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number] } {
-    const kept: KeptMessage = { number: this.#last + 1, ...given, ...(secret ? { secret } : {}) }
+    const shown = this.shown(given.message)
+    const kept: KeptMessage = {
+      number: this.#last + 1,
+      ...given,
+      ...(shown === given.message ? {} : { shown }),
+      ...(secret ? { secret } : {}),
+    }
     return { kept, row: { ...messageName(of, kept.number), value: encode(kept), ...(secret ? { secret: true as const } : {}) } }
   }
 
   add(kept: KeptMessage): void {
-    const characters = JSON.stringify(kept.message).length
     this.#last = Math.max(this.#last, kept.number)
     if (kept.number === this.#last) this.#lastKept = kept
-    const entry = { kept, characters }
+    const entry = { kept, tokens: tokensOf(kept.message) }
     const { role } = kept.message
     if (role === 'summary') this.#sumUp(entry)
     else if (role === 'frame') {
@@ -132,8 +159,8 @@ export class History {
       this.#recount()
     } else {
       this.#entries.push(entry)
-      this.#characters += characters
-      this.#conversation?.push(this.shown(kept.message))
+      this.#tokens += entry.tokens
+      this.#conversation?.push(this.shownOf(kept))
     }
   }
 
@@ -145,7 +172,7 @@ export class History {
 
   #recount(): void {
     this.#conversation = null
-    this.#characters = this.#entries.reduce((sum, { characters }) => sum + characters, this.#summary?.characters ?? 0)
+    this.#tokens = this.#entries.reduce((sum, { tokens }) => sum + tokens, this.#summary?.tokens ?? 0)
   }
 
   /** From the newest back to where it was last summed up, or another frame began. */

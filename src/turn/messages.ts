@@ -35,8 +35,8 @@ export function openMessages({ store, clock, ids, mostBytes, shown, said }: Mess
         throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
-        const { number, at, turn, message, model, usage, finish } = readMessage(row)
-        return { number, at, turn, message: shown(message), ...defined({ model, usage, finish }) }
+        const { number, at, turn, message, shown: said = message, model, usage, finish } = readMessage(row)
+        return { number, at, turn, message: shown(said), ...defined({ model, usage, finish }) }
       })
     },
     async send(text, { when = 'next', id } = {}) {

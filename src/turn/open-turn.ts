@@ -4,6 +4,7 @@ import type { Invocation } from '../engine/engine.ts'
 import { revealedName } from '../journal/message.ts'
 import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
+import { type Account, charged, sumOf } from '../model/account.ts'
 import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'
 import { costOf, type Model, ModelFailure } from '../model/model.ts'
 import type { TurnValue } from '../model/turn.ts'
@@ -13,14 +14,14 @@ import type { Toolset } from '../tool/toolset.ts'
 import { arrivals, isSaid } from './arrivals.ts'
 import { askModel } from './ask-model.ts'
 import { sumUp } from './compact.ts'
-import type { History, KeptMessage } from './history.ts'
+import { type History, type KeptMessage, tokensIn } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
-import { shownMessage } from './shown-message.ts'
-import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
-import { type Account, charged, sumOf, usageRow } from './usage.ts'
+import { isSensitiveMessage, shownMessage } from './shown-message.ts'
+import { modelTools, revealedIn, toolsIn, toolTokens, type TurnTools } from './tools-in-turn.ts'
+import { usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
 
 type Keep = NonNullable<Change['keep']>
@@ -62,16 +63,21 @@ export class OpenTurn {
     return this.#history.lastOf(this.#id)
   }
 
-  async begin(): Promise<void> {
+  /** How it ends, if what it worked in is gone. */
+  async begin(): Ends {
     this.#on = await this.#host.switches.on(this.#invocation.request.position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
     await Promise.allSettled(this.#set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
-    for (const each of this.#history.ofTurn(this.#id)) this.#recalls(each)
-    if (this.#last) return
+    for (const each of this.#history.ofTurn(this.#id)) {
+      const lost = this.#recalls(each)
+      if (lost) return lost
+    }
+    if (this.#last) return null
     await this.#mend()
     const { message } = this.#request
     for (const { message: said, rows, secret } of await this.#arrived(true)) this.#say(said, rows, secret ? { secret } : {})
     if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: this.#host.clean(message) }] })
+    return null
   }
 
   /** Calls of a turn that ended without hearing of them (SESS-3): what is on record of them is their result. */
@@ -86,9 +92,13 @@ export class OpenTurn {
   }
 
   /** What an earlier execution has come to. */
-  #recalls({ message, account = this.#account }: KeptMessage): void {
+  #recalls({
+    message,
+    frame = message.role === 'frame' ? message.frame : undefined,
+    account = this.#account,
+  }: KeptMessage): Outcome | null {
     this.#account = account
-    if (message.role === 'frame') this.#switched(message)
+    return frame === undefined || frame === this.#frame.name ? null : this.#switched({ frame })
   }
 
   async runCalls(): Ends {
@@ -179,6 +189,7 @@ export class OpenTurn {
       await sumUp(this.#host, this.#invocation, this.#history, {
         model,
         most: this.#limits.historyTokens,
+        beside: tokensIn(this.#host.switches.all.instructions(this.#on, this.#frame.instructions) ?? '') + toolTokens(this.#tools),
         signal: this.#stop.signal,
         next: (message, upTo, usage) => this.#next(message, { upTo, usage, model: model.name }),
         add: (kept) => this.#history.add(kept),
@@ -255,7 +266,8 @@ export class OpenTurn {
   /** By name, where it does not have all that there is: whoever takes a search up looks among these. */
   get #within(): readonly string[] | null {
     const { tools } = this.#frame
-    return tools ?? (this.#offered === this.#set ? null : this.#offered.offered)
+    const offered = this.#offered
+    return tools?.filter((name) => offered.find(name)) ?? (offered === this.#set ? null : offered.offered)
   }
 
   /** What the session has of what stood when the turn began. */
@@ -298,7 +310,8 @@ export class OpenTurn {
     const { position } = this.#invocation.request
     const { usage, model } = more
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
-    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...more, message }
+    const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name }
+    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...frame, ...more, message }
     return this.#history.next(position, given, more.secret ?? this.#isSensitive(message))
   }
 
@@ -312,14 +325,7 @@ export class OpenTurn {
 
   /** What a sensitive tool was asked, and gave, is sealed here as it is with its call (DUR-12). */
   #isSensitive(message: Message): boolean {
-    if (message.role === 'summary') return this.#history.isSecret
-    const names =
-      message.role === 'assistant'
-        ? callsIn(message).map(({ name }) => name)
-        : message.role === 'tool'
-          ? message.results.map(({ name }) => name)
-          : []
-    return names.some((name) => this.#tools.set.find(name)?.sensitive === true)
+    return message.role === 'summary' ? this.#history.isSecret : isSensitiveMessage(message, this.#set)
   }
 
   #ends(end: TurnValue['end'], value: Json): Outcome {

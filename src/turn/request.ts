@@ -100,11 +100,17 @@ export function termsOf({ name, instructions, tools, settings = {}, parallel = t
   if (tools !== undefined && (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string')))
     wrong('tools is not a list of names')
   if (typeof parallel !== 'boolean') wrong('parallel is not true or false')
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) wrong('settings is not { temperature, … }')
   encode(settings)
   return { name, model, instructions: instructions ?? null, tools: tools ?? null, settings, parallel }
 }
 
-function limitsOf({ steps = 20, invalid = 3, time, historyTokens }: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
+const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>(['steps', 'time', 'invalid', 'historyTokens'])
+
+function limitsOf(given: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
+  if (typeof given !== 'object' || given === null) wrong('limits is not { steps, … }')
+  for (const field of Object.keys(given)) if (!limitFields.has(field)) wrong(`limits has '${field}', which no turn has`)
+  const { steps = 20, invalid = 3, time, historyTokens } = given
   for (const [what, value] of Object.entries({ steps, invalid, historyTokens }))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
       wrong(`limits.${what} is ${String(value)}, not a whole number from 1 on`)

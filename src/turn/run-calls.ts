@@ -6,6 +6,8 @@ import type { CallPosition } from '../journal/call-state.ts'
 import { owedName, type OwedRow, stepBatch } from '../journal/message.ts'
 import { abortsTurn, type Control } from '../kernel/outcome.ts'
 import { frame } from '../kernel/id.ts'
+import { fits } from '../kernel/sizes.ts'
+import type { Json } from '../kernel/value.ts'
 import type { CallPart, ResultPart } from '../model/message.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
 import { askingOf, type Place } from '../session/asked.ts'
@@ -63,8 +65,12 @@ interface Answered {
 
 async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep, calls: readonly CallPart[]): Promise<Answered[]> {
   const answers: Answered[] = []
-  for (const [order, call] of calls.entries())
+  for (const [order, call] of calls.entries()) {
     answers.push(...(await runBatch(host, invocation, of, [call], `${stepBatch(invocation.request.position.id, of.step)}:${order}`)))
+    // Who ends the turn ends it before the next one begins, as in a batch.
+    const { answer } = answers.at(-1) as Answered
+    if (!isOpen(answer) && abortsTurn(answer)) break
+  }
   return answers
 }
 
@@ -77,7 +83,9 @@ async function runBatch(
 ): Promise<Answered[]> {
   const { position, principal } = invocation.request
   const place: Place = { tenant: position.tenant, session: position.session, principal, ...askingOf(invocation.options), frame: named }
-  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(meta === undefined ? {} : { meta }) }))
+  // What is too long to go with the call goes back to the provider all the same: it is with the message.
+  const goesAlong = (meta: CallPart['meta']): boolean => meta !== undefined && fits(JSON.stringify(meta), host.sizes.arguments)
+  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(goesAlong(meta) ? { meta: meta as Json } : {}) }))
   const started = host.start(place, asks, {
     tools,
     batch,
@@ -118,7 +126,7 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
   const controls: { name: string; control: Control }[] = []
   const results = calls.map(({ id: callId, name }, order): ResultPart => {
     const { answer } = answers[order] ?? {}
-    if (!answer) return { callId, name, status: 'failure', parts: tooMany(answers.length) }
+    if (!answer) return { callId, name, ...notRun(answers) }
     const control = controlOf(answer)
     if (control) controls.push({ name, control })
     return { callId, name, status: answer.status, parts: answer.parts }
@@ -145,9 +153,16 @@ export const owedRow =
     return { ...owedName(position, frame(batch, id, occurrence)), value: JSON.stringify(row) }
   }
 
-const tooMany = (most: number): ResultPart['parts'] => [
-  { type: 'text', text: `[Tool execution failed]\nAt most ${most} calls are taken at once; this one was not run.` },
-]
+function notRun(answers: readonly Answered[]): Pick<ResultPart, 'status' | 'parts'> {
+  const told = (text: string): ResultPart['parts'] => [{ type: 'text', text }]
+  const last = answers.at(-1)?.answer
+  if (last && !isOpen(last) && abortsTurn(last))
+    return { status: 'cancelled', parts: told('[Tool execution cancelled]\nThe turn was ended before it; it was not started') }
+  return {
+    status: 'failure',
+    parts: told(`[Tool execution failed]\nAt most ${answers.length} calls are taken at once; this one was not run.`),
+  }
+}
 
 const isMistaken = (answer: Answer): boolean => answer.status === 'failure' && answer.failure.code === 'invalid_arguments'
 

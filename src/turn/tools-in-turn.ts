@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts'
 import type { Tool } from '../tool/tool.ts'
 import { anything, deferredOf, toolSearchName, toolSearchTool } from '../tool/tool-search.ts'
 import { only, type Toolset, withOne } from '../tool/toolset.ts'
+import { tokensIn } from './history.ts'
 import type { Scope } from './host.ts'
 
 export interface TurnTools {
@@ -44,6 +45,15 @@ export const modelTools = ({ set, deferred }: TurnTools, revealed: ReadonlySet<s
     known.set(tool, told)
     return told
   })
+
+const counted = new WeakMap<TurnTools, number>()
+
+/** About how many tokens a model reads of them before it has looked for anything. */
+export function toolTokens(tools: TurnTools): number {
+  const known = counted.get(tools) ?? tokensIn(JSON.stringify(modelTools(tools, new Set())))
+  counted.set(tools, known)
+  return known
+}
 
 /** What the session has looked for, by id; on whatever worker, in whichever turn. */
 export async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set<string>> {

@@ -14,6 +14,7 @@ import { OpenTurn } from './open-turn.ts'
 import type { TurnRequest } from './request.ts'
 import { stopCalls } from './stop-calls.ts'
 import { TurnStop } from './turn-stop.ts'
+import { rowOfLost } from './usage.ts'
 
 export function turning(host: TurnHost): Drive {
   const histories = new Histories()
@@ -38,7 +39,7 @@ interface Kept {
 }
 
 async function life(invocation: Invocation, host: TurnHost, { histories, line }: Kept, stop: TurnStop): Promise<ToSettle> {
-  if (invocation.deaths >= host.poisonAfter) return { settle: poisoned(invocation) } // too many workers died over it
+  if (invocation.deaths >= host.poisonAfter) return poisoned(invocation, host) // too many workers died over it
   await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const head = await enter(invocation, host, line, stop) // one turn at a time in a session
   if (!head) return stop.before()
@@ -60,9 +61,9 @@ async function body(
   try {
     const history = await histories.take(host.store, position, head.born)
     turn = new OpenTurn(invocation, host, stop, history)
-    await turn.begin() // what the user said, and what has arrived
+    let ended = await turn.begin() // what the user said, and what has arrived
     for (;;) {
-      const ended =
+      ended ??=
         stop.outcome ?? // cancelled, or too late
         (await turn.runCalls()) ?? // those of the last answer, if it has any; a tool may end the turn
         (await turn.isAnswered()) ?? // it has none, and nobody has said anything meanwhile
@@ -102,5 +103,9 @@ function leave(invocation: Invocation, { born }: HeadRow): void {
   invocation.beside.keep({ ...headName(invocation.request.position), value: JSON.stringify(free) })
 }
 
-const poisoned = ({ deaths }: Invocation): Outcome =>
-  failure({ class: 'internal', code: 'poisoned', message: `${deaths} workers died over this turn; it is not taken up again.` })
+async function poisoned({ deaths, request, beside }: Invocation, { store }: TurnHost): Promise<ToSettle> {
+  beside.keep(...(await rowOfLost(store, request.position, request.uid)))
+  return {
+    settle: failure({ class: 'internal', code: 'poisoned', message: `${deaths} workers died over this turn; it is not taken up again.` }),
+  }
+}

@@ -1,39 +1,14 @@
-// What models have cost (SESS-11): per answer with its message, per turn in its outcome, and per session, model and tool here. A turn has one row, written with
-// its end; a completion has one, written with its step. So each is counted once, whatever crashes.
+// What models have cost (SESS-11): per answer with its message, per turn in its outcome, per call with its record, and per session, model and tool here. A turn
+// has one row, written with its end; a completion has one, written with its step. So each is counted once, whatever crashes.
 
+import type { CallPosition } from '../journal/call-state.ts'
 import { agentName, usageName } from '../journal/message.ts'
-import { addUsage, noUsage } from '../model/model.ts'
-import type { SessionUsage, TurnUsage, UsageOf } from '../model/turn.ts'
+import { type Account, added, sumOf, together, type UsageRow } from '../model/account.ts'
+import type { SessionUsage } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Store } from '../store/store.ts'
+import { headOf, readMessage } from './history.ts'
 import type { Scope } from './host.ts'
-
-/** By the name of the model. */
-export type Account = { readonly [model: string]: UsageOf }
-
-interface UsageRow {
-  readonly models: Account
-  /** In whose body the model was asked; null for a turn. */
-  readonly tool: string | null
-}
-
-const none: UsageOf = { ...noUsage, cost: 0, times: 0 }
-
-const plus = ({ cost, times, ...usage }: UsageOf, more: UsageOf): UsageOf => ({
-  ...addUsage(usage, more),
-  cost: cost === null || more.cost === null ? null : cost + more.cost,
-  times: times + more.times,
-})
-
-/** A tool or a model may be called `constructor`. */
-const added = (account: Account, name: string, more: UsageOf): Account => ({
-  ...account,
-  [name]: plus(Object.hasOwn(account, name) ? (account[name] as UsageOf) : none, more),
-})
-
-export const charged = (account: Account, model: string, usage: TurnUsage): Account => added(account, model, { ...usage, times: 1 })
-
-export const sumOf = (account: Account): UsageOf => Object.values(account).reduce((sum, each) => plus(sum, each), none)
 
 /** `key` names the turn or the completion in the whole store. */
 export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['keep']>[number] => ({
@@ -41,20 +16,39 @@ export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Cha
   value: JSON.stringify(row),
 })
 
-/** With what its agents cost. Costs what there is: a row for each turn, and for each time that a body asked. */
+/** What the last turn that said something has cost so far. */
+async function lastAccount(store: Store, { tenant, session }: Scope): Promise<{ turn: string | null; account: Account }> {
+  const [last] = await store.keptOf({ of: 'message', tenant, session, after: '~', limit: 1, newest: true })
+  const { turn = null, account = {} } = last ? readMessage(last) : {}
+  return { turn, account }
+}
+
+/** Of a turn that ends without having been driven to its end: its model is gone, or too many workers died over it. */
+export async function rowOfLost(store: Store, position: CallPosition, uid: string): Promise<NonNullable<Change['keep']>> {
+  const { turn, account } = await lastAccount(store, position)
+  return turn === position.id && Object.keys(account).length > 0 ? [usageRow(position, uid, { models: account, tool: null })] : []
+}
+
+/** With what its agents cost, and what the turn that is open has cost so far. Costs what there is: a row for each turn, and for each time that a body asked. */
 export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
   let models: Account = {}
   let tools: Account = {}
   const { tenant, session } = of
-  for await (const { value } of everyKept(store, { of: usageName(of, '').of, tenant, session })) {
+  // First: what ends meanwhile is in its row.
+  const [{ row: head }, open] = await Promise.all([headOf(store, of), lastAccount(store, of)])
+  const openTurn = head?.turn ? await store.call(head.turn) : undefined
+  let isCounted = openTurn?.position.id !== open.turn
+  for await (const { key, value } of everyKept(store, { of: usageName(of, '').of, tenant, session })) {
     const { models: more, tool } = JSON.parse(value) as UsageRow
-    for (const [model, usage] of Object.entries(more)) models = added(models, model, usage)
+    models = together(models, more)
     if (tool !== null) tools = added(tools, tool, sumOf(more))
+    isCounted ||= key === head?.turn
   }
+  if (!isCounted) models = together(models, open.account)
   for await (const { key: agent } of everyKept(store, { of: agentName(of, '').of, tenant, session })) {
     const theirs = await usageOf(store, { tenant, session: agent })
-    for (const [model, usage] of Object.entries(theirs.models)) models = added(models, model, usage)
-    for (const [tool, usage] of Object.entries(theirs.tools)) tools = added(tools, tool, usage)
+    models = together(models, theirs.models)
+    tools = together(tools, theirs.tools)
   }
   return { total: sumOf(models), models, tools }
 }

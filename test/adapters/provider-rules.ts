@@ -62,6 +62,7 @@ export function anthropicProblems({ messages = [], tools = [] }: any): string[] 
   if (messages[0]?.role !== 'user') wrong.push('the first message is not of the user')
   if (messages.at(-1)?.role === 'assistant') wrong.push('the last message is of the assistant')
   for (const { name } of tools) if (!toolName.test(name)) wrong.push(`the tool ${name} has a name that is not taken`)
+  if (tools.length === 0 && JSON.stringify(messages).includes('"tool_use')) wrong.push('there are calls and no tools are defined')
   for (const [at, { role, content }] of messages.entries()) {
     const next = messages[at + 1]
     if (role !== 'user' && role !== 'assistant') wrong.push(`the role ${role} at ${at}`)

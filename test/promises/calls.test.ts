@@ -81,6 +81,7 @@ onEachStore('calls on record', (bench) => {
         { id: 'second', state: 'failed', at: expect.any(Number), round: 1 },
       ],
       waits: [],
+      usage: null,
     })
     expect(first).toMatchObject(found?.outcome as object)
     const [early = 0, late = 0] = found?.steps.map(({ at }) => at) ?? []

@@ -36,7 +36,7 @@ export interface AiCallOptions {
     inputSchema: Record<string, unknown>
     inputExamples?: { input: never }[]
   }[]
-  toolChoice?: { type: 'auto' }
+  toolChoice?: { type: 'auto' } | { type: 'none' }
   maxOutputTokens?: number
   temperature?: number
   topP?: number
@@ -69,13 +69,22 @@ const imagesAndPdf = (mediaType: string): boolean => /^(image\/(png|jpeg|gif|web
 const takesFilesInResults = (provider: string): boolean =>
   /anthropic|bedrock|\.responses$|^google\./.test(provider) && !provider.endsWith('.chat')
 
+/** Which ids of calls it takes, and how long they may be. Those of its own models are such anyway; others gave what they liked. */
+function idsTaken(provider: string): PromptTerms['ids'] {
+  if (/anthropic|bedrock/.test(provider)) return { shape: /^[\w-]{1,64}$/, most: 64 }
+  if (/^mistral\b/.test(provider)) return { shape: /^[A-Za-z0-9]{9}$/, most: 9 }
+  if (/^(openai|azure)\b/.test(provider))
+    return provider.endsWith('.responses') ? { shape: /^.{1,64}$/, most: 64 } : { shape: /^.{1,40}$/, most: 40 }
+  return null
+}
+
 export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): Model {
   const given = (typeof model === 'object' || typeof model === 'function' ? model : null) as Partial<AiLanguageModel> | null
   if (typeof given?.doStream !== 'function' || given.specificationVersion !== 'v4')
     throw new PawlError('model_invalid', 'aiModel() takes a language model of a provider package of AI SDK 7, as openai(…) gives it.')
   const { name = `${model.provider}/${model.modelId}`.replaceAll(/[^\w.:/@-]/g, '_'), contextTokens, price, reads = imagesAndPdf } = options
   const { filesInResults = takesFilesInResults(model.provider) } = options
-  const terms = { reads, filesInResults, plainIds: /anthropic|bedrock/.test(model.provider) }
+  const terms = { reads, filesInResults, ids: idsTaken(model.provider) }
   return {
     name,
     ...(contextTokens === undefined ? {} : { contextTokens }),
@@ -88,7 +97,7 @@ export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): M
         began = true
         return await gathered(stream, call)
       } catch (error) {
-        throw failureOf(error, began)
+        throw failureOf(error, began, call.signal)
       }
     },
   }
@@ -101,7 +110,7 @@ async function asked({ request, signal }: ModelCall, provider: string, terms: Pr
   return {
     prompt: await promptOf(request, terms),
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as object),
-    ...(tools.length === 0 ? {} : { tools: tools.map(toolOf), toolChoice: { type: 'auto' } }),
+    ...(tools.length === 0 ? goneTools(request, provider) : { tools: tools.map(toolOf), toolChoice: { type: 'auto' } }),
     ...providerOptions(request, provider),
     abortSignal: signal,
   }
@@ -119,6 +128,14 @@ const toolOf = ({
   inputSchema: providerSchema(parameters),
   ...(examples.length === 0 ? {} : { inputExamples: examples.map((input) => ({ input: input as never })) }),
 })
+
+/** Some take no conversation with calls in it unless tools are defined, also when there are none any more: then they are named, and may not be called. */
+function goneTools({ messages }: ModelRequest, provider: string): Pick<AiCallOptions, 'tools' | 'toolChoice'> {
+  const names = messages.flatMap((message) => (message.role === 'tool' ? message.results.map(({ name }) => name) : []))
+  if (names.length === 0 || !/anthropic|bedrock/.test(provider)) return {}
+  const gone = { description: 'It is not there any more.', parameters: { type: 'object' }, examples: [] }
+  return { tools: [...new Set(names)].map((name) => toolOf({ name, ...gone })), toolChoice: { type: 'none' } }
+}
 
 /** How "one call at a time" is said to those who can be told, under their own names. */
 function oneAtATime(provider: string): Record<string, Record<string, Json>> {
@@ -155,7 +172,7 @@ async function gathered(stream: ReadableStream<AiStreamPart>, { told, signal }: 
     const at = open.get(`${type}:${String(part.id)}`)
     if (at !== undefined) parts[at] = { ...(parts[at] as AssistantPart), ...metaOf(part.providerMetadata) }
   }
-  for await (const part of stream) {
+  for await (const part of partsOf(stream, signal)) {
     signal.throwIfAborted()
     switch (part.type) {
       case 'text-start':
@@ -192,8 +209,23 @@ async function gathered(stream: ReadableStream<AiStreamPart>, { told, signal }: 
       default:
     }
   }
+  signal.throwIfAborted()
   if (!end) throw new ModelFailure('its answer broke off', { retryable: true })
   return { parts, ...end }
+}
+
+/** Whoever does not hear the signal is let go all the same: nobody reads what it still says. */
+async function* partsOf(stream: ReadableStream<AiStreamPart>, signal: AbortSignal): AsyncGenerator<AiStreamPart> {
+  const reader = stream.getReader()
+  const letGo = (): void => void reader.cancel(signal.reason).catch(() => {})
+  signal.addEventListener('abort', letGo, { once: true })
+  if (signal.aborted) letGo()
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
+  } finally {
+    signal.removeEventListener('abort', letGo)
+    letGo()
+  }
 }
 
 const metaOf = (metadata: unknown): { meta?: Json } => (metadata === undefined || metadata === null ? {} : { meta: metadata as Json })
@@ -217,18 +249,22 @@ function finishOf(reason: unknown): FinishReason {
   }
 }
 
+type Tokens = Readonly<Record<string, number | undefined>>
+
 function usageOf(usage: unknown): Usage {
-  const { inputTokens, outputTokens } = (usage ?? {}) as { inputTokens?: Record<string, number>; outputTokens?: Record<string, number> }
+  const { inputTokens = {}, outputTokens = {} } = (usage ?? {}) as { inputTokens?: Tokens; outputTokens?: Tokens }
+  // Some tell the parts and no sum.
+  const sum = ({ total, ...parts }: Tokens): number => total ?? Object.values(parts).reduce<number>((all, part = 0) => all + part, 0)
   return {
-    inputTokens: inputTokens?.total ?? 0,
-    outputTokens: outputTokens?.total ?? 0,
-    cachedTokens: inputTokens?.cacheRead ?? 0,
-    reasoningTokens: outputTokens?.reasoning ?? 0,
+    inputTokens: sum(inputTokens),
+    outputTokens: sum(outputTokens),
+    cachedTokens: inputTokens.cacheRead ?? 0,
+    reasoningTokens: outputTokens.reasoning ?? 0,
   }
 }
 
 /** In an answer that had begun: errors that come again if it is asked again. */
-const final = /invalid|auth|permission|billing|quota|not_found|too_large|policy|unsupported/
+const final = /invalid|auth|permission|forbidden|billing|quota|not_found|too_large|context_length|policy|unsupported/
 
 interface ProviderError {
   readonly name?: unknown
@@ -240,13 +276,13 @@ interface ProviderError {
 }
 
 /** What may pass is said to be so; what a provider wrote is for the log alone. */
-function failureOf(error: unknown, began: boolean): ModelFailure {
+function failureOf(error: unknown, began: boolean, { aborted }: AbortSignal): ModelFailure {
   if (error instanceof ModelFailure) return error
   const said = (typeof error === 'object' && error !== null ? error : {}) as ProviderError
-  const { statusCode, isRetryable, name } = said
-  if (name === 'AbortError') return new ModelFailure('it was stopped', { cause: error })
+  const { statusCode, isRetryable } = said
+  if (aborted) return new ModelFailure('it was stopped', { cause: error })
   const status = typeof statusCode === 'number' ? statusCode : null
-  const unreachable = name === 'TypeError' || (isRetryable === true && status === null)
+  const unreachable = isUnreached(said) || (isRetryable === true && status === null)
   const what = began ? 'its answer broke off' : status !== null ? `HTTP ${status}` : unreachable ? 'it could not be reached' : 'it failed'
   const afterMs = afterOf(said)
   return new ModelFailure(what, { retryable: mayPass(said, began), cause: error, ...(afterMs === null ? {} : { afterMs }) })
@@ -254,15 +290,21 @@ function failureOf(error: unknown, began: boolean): ModelFailure {
 
 function mayPass({ statusCode, isRetryable, name, type, code }: ProviderError, began: boolean): boolean {
   if (typeof isRetryable === 'boolean') return isRetryable
-  if (typeof statusCode === 'number') return statusCode === 408 || statusCode === 409 || statusCode === 429 || statusCode >= 500
-  return began ? !final.test(`${String(type)} ${String(code)}`) : name === 'TypeError'
+  // An error in a stream may have its status where others have words.
+  const status = typeof statusCode === 'number' ? statusCode : /^[45]\d\d$/.test(String(code)) ? Number(code) : null
+  if (status !== null) return status === 408 || status === 409 || status === 429 || status >= 500
+  return began ? !final.test(`${String(type)} ${String(code)}`) : isUnreached({ name, code })
 }
+
+/** The connection could not be made, or was given up by something between us and the provider: a clock of its own, a reset. */
+const isUnreached = ({ name, code }: ProviderError): boolean =>
+  /^(TypeError|AbortError|TimeoutError|ResponseAborted)$/.test(String(name)) ||
+  /^(ECONN\w+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+)$/.test(String(code))
 
 /** When to come back: in milliseconds, in seconds, or as a date of the provider's own clock. */
 function afterOf({ responseHeaders: headers = {} }: ProviderError): number | null {
-  const seconds = headers['retry-after']
-  const ms = headers['retry-after-ms'] ?? (seconds === undefined ? undefined : Number(seconds) * 1000)
-  const after = Number(ms ?? Number.NaN)
-  const late = Number.isNaN(after) ? Date.parse(seconds ?? '') - Date.parse(headers.date ?? '') : after
-  return Number.isFinite(late) && late >= 0 ? late : null
+  const number = (text = ''): number => (text.trim() === '' ? Number.NaN : Number(text))
+  const { 'retry-after-ms': ms, 'retry-after': after, date } = headers
+  const said = [number(ms), number(after) * 1000, Date.parse(after ?? '') - Date.parse(date ?? '')]
+  return said.find((late) => Number.isFinite(late) && late >= 0) ?? null
 }

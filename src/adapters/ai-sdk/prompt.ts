@@ -1,5 +1,6 @@
 // A conversation in the words of the AI SDK's provider interface.
 
+import { hash } from 'node:crypto'
 import type { AssistantPart, Attachment, Json, ModelPart, ModelRequest, ResultPart } from '../../index.ts'
 import { attachmentBytes, attachmentText, filesNotice } from '../../tool/convert.ts'
 
@@ -30,13 +31,14 @@ export interface PromptTerms {
   reads(mediaType: string): boolean
   /** Whether it reads them in results of tools; else they follow the results, in a message that is marked as nobody's. */
   readonly filesInResults: boolean
-  /** Whether ids of calls must be of letters, digits, _ and -: those that another model gave may not be. */
-  readonly plainIds: boolean
+  /** Which ids of calls it takes; null: any. */
+  readonly ids: { readonly shape: RegExp; readonly most: number } | null
 }
 
 export async function promptOf({ instructions, messages }: ModelRequest, terms: PromptTerms): Promise<AiPromptMessage[]> {
-  const prompt: AiPromptMessage[] = instructions === null ? [] : [{ role: 'system', content: instructions }]
-  const idOf = terms.plainIds ? plainIds() : (id: string) => id
+  // Providers refuse a text without a word.
+  const prompt: AiPromptMessage[] = (instructions ?? '').trim() === '' ? [] : [{ role: 'system', content: instructions as string }]
+  const idOf = terms.ids ? idsOf(terms.ids) : (id: string) => id
   for (const message of messages) {
     switch (message.role) {
       case 'user':
@@ -77,15 +79,14 @@ const metaOf = (meta: Json | undefined): Meta =>
 type IdOf = (id: string) => string
 
 /** The same id for a call and its result; no two calls have one. */
-function plainIds(): IdOf {
+function idsOf({ shape, most }: NonNullable<PromptTerms['ids']>): IdOf {
   const given = new Map<string, string>()
   const taken = new Set<string>()
   return (id) => {
     const before = given.get(id)
     if (before !== undefined) return before
-    const plain = id.replaceAll(/[^\w-]/g, '_')
-    let name = plain
-    for (let count = 2; taken.has(name); count++) name = `${plain}_${count}`
+    let name = shape.test(id) ? id : id.replaceAll(/[^\w-]/g, '_')
+    for (let count = 1; taken.has(name) || !shape.test(name); count++) name = hash('sha256', `${id} ${count}`, 'hex').slice(0, most)
     given.set(id, name)
     taken.add(name)
     return name
