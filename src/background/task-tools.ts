@@ -3,14 +3,12 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { fail } from '../kernel/outcome.ts'
-import { isTerminal, taskStates } from '../kernel/task.ts'
+import { isTerminal, spawnName, taskStates } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { JsonSchema } from '../tool/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tool/task.ts'
 import { type Tool, tool } from '../tool/tool.ts'
-
-export const spawnName = 'spawn_background'
 
 const text = (description: string): Json => ({ type: 'string', description })
 const object = (properties: { [name: string]: Json }, required: string[] = []): JsonSchema => ({

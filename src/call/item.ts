@@ -5,10 +5,10 @@ import type { AskKind, AskTerms } from '../journal/ask-terms.ts'
 import type { AskItem, Vote } from '../journal/asks.ts'
 import type { WaitTerms } from '../journal/call-state.ts'
 import type { AskedTogether } from '../policy/decide.ts'
+import { shownText } from '../tool/hidden.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
-import { shownText } from './hidden.ts'
 import { previewOf } from './preview.ts'
 
 interface About {
@@ -40,7 +40,7 @@ export async function itemOf(
     title: tool.title ?? tool.name,
     principal: request.principal,
     // Who runs it gets what it is; who only looks does not see what nobody may read.
-    args: kind === 'client' ? accepted.text : shownText(tool, accepted),
+    args: kind === 'client' ? accepted.text : shownText(tool, accepted, () => asking.host.toolsOf(request)),
     reason,
     effect: effectOf(tool),
     fingerprint,

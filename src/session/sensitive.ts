@@ -1,7 +1,7 @@
 // Whether a call is sealed at rest because of its tool (DUR-12): of the tool that is called, and of the one that it is to start.
 
-import { spawnName } from '../background/task-tools.ts'
 import type { ReadArguments } from '../call/arguments.ts'
+import { spawnName } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
 import type { Entry, Toolset } from '../tool/toolset.ts'
 

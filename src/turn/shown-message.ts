@@ -1,8 +1,8 @@
 // A message as it is shown, to models too: without what arguments of its calls nobody may read (hidden.ts). On record it stays whole, and sealed.
 
-import { hides, shownArgs } from '../call/hidden.ts'
 import type { Json } from '../kernel/value.ts'
 import type { AssistantPart, Message } from '../model/message.ts'
+import { hides, shownArgs } from '../tool/hidden.ts'
 import type { Toolset } from '../tool/toolset.ts'
 
 export function shownMessage(message: Message, tools: Toolset): Message {
@@ -13,7 +13,7 @@ export function shownMessage(message: Message, tools: Toolset): Message {
 
 function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
   const tool = part.type === 'call' ? tools.get(part.name) : undefined
-  if (part.type !== 'call' || !tool || !hides(tool)) return part
+  if (part.type !== 'call' || !tool || !hides(tool, () => tools)) return part
   let args: Json
   try {
     args = JSON.parse(part.input) as Json
@@ -21,6 +21,8 @@ function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
     // What it was meant to be cannot be told.
     return { ...part, input: '{}' }
   }
-  const shown = shownArgs(tool, args)
+  // All of it written as one text: as little of it can be shown.
+  if (typeof args === 'string') return { ...part, input: '{}' }
+  const shown = shownArgs(tool, args, () => tools)
   return shown === args ? part : { ...part, input: JSON.stringify(shown) }
 }
