@@ -3,7 +3,7 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { fail } from '../kernel/outcome.ts'
-import { isTerminal, spawnName, taskStates } from '../kernel/task.ts'
+import { isTerminal, messageTaskName, spawnName, taskStates } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { JsonSchema } from '../tool/schema.ts'
@@ -182,7 +182,7 @@ async function found(ctx: ToolContext, id: string): Promise<Task> {
 }
 
 const messageTask = tool({
-  name: 'message_task',
+  name: messageTaskName,
   title: 'Send a message to a background task',
   description: 'Send a message to a background task. Give in_reply_to to answer what it asked.',
   input: object({ task_id: taskId, message: text('What to tell it'), in_reply_to: text('The id of the request that this answers') }, [

@@ -10,6 +10,8 @@ export type OnEnd = 'cancel' | 'abandon'
 
 /** The model's tool that starts other tools. */
 export const spawnName = 'spawn_background'
+/** And the one that tells them something. */
+export const messageTaskName = 'message_task'
 
 export type TaskState = 'queued' | 'running' | 'awaiting_input' | 'succeeded' | 'failed' | 'cancelled' | 'abandoned'
 

@@ -3,7 +3,7 @@
 // Only the beginnings of long texts are in the tree, which takes hundreds of bytes for a character: where one is found, that text alone is followed from
 // there on (Knuth, Morris and Pratt).
 
-const redactedWord = '[redacted]'
+export const redactedWord = '[redacted]'
 
 /** What is longer than this is followed by itself. */
 const headLength = 32

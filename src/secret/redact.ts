@@ -33,7 +33,7 @@ export class Redactor {
   readonly #named: boolean
   readonly #shortest: number
   /** Grows with what it knows: a stream that was begun before looks for less. */
-  generation = 0
+  #generation = 0
   /** Values that this process came to know as secret, as they may be spelled: tokens, secret answers. What was used longest ago is forgotten first. */
   readonly #learned = new Map<string, readonly string[]>()
   #characters = 0
@@ -74,7 +74,7 @@ export class Redactor {
       this.#characters -= oldest.length
     }
     this.#learnedAnew = true
-    this.generation++
+    this.#generation++
   }
 
   text(text: string): string {
@@ -84,10 +84,25 @@ export class Redactor {
   }
 
   stream(): RedactedStream {
-    const matcher = this.#current()
-    if (matcher === null) return { push: this.#byShape, end: () => '' }
-    const stream = new Stream(matcher)
-    return { push: (piece) => this.#byShape(stream.push(piece)), end: () => this.#byShape(stream.end()) }
+    const opened = (): Stream | null => {
+      const matcher = this.#current()
+      return matcher && new Stream(matcher)
+    }
+    let stream = opened()
+    let generation = this.#generation
+    return {
+      push: (piece) => {
+        let given = piece
+        // What was learned since is looked for too, in what was held back as well.
+        if (generation !== this.#generation) {
+          given = (stream?.end() ?? '') + piece
+          generation = this.#generation
+          stream = opened()
+        }
+        return this.#byShape(stream ? stream.push(given) : given)
+      },
+      end: () => this.text(stream?.end() ?? ''),
+    }
   }
 
   /** The same value without them, in all its texts; itself where there are none. */

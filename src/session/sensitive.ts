@@ -1,12 +1,14 @@
-// Whether a call is sealed at rest because of its tool (DUR-12): of the tool that is called, and of the one that it is to start.
+// Whether a call is sealed at rest because of its tool (DUR-12): of the tool that is called, and of the one that it is to start, or to tell something.
 
 import type { ReadArguments } from '../call/arguments.ts'
-import { spawnName } from '../kernel/task.ts'
+import { messageTaskName, spawnName } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
 import type { Entry, Toolset } from '../tool/toolset.ts'
 
 export function isSensitive(entry: Entry | undefined, read: ReadArguments, tools: Toolset): boolean {
   if (!entry || entry.sensitive) return entry !== undefined
+  // Which task is meant, and of which tool it is, cannot be told from a call.
+  if (entry.name === messageTaskName) return tools.entries.some(({ sensitive, tool }) => sensitive && tool?.background)
   if (entry.name !== spawnName) return false
   // Whose arguments these are cannot be told.
   if (!read.ok) return tools.entries.some(({ sensitive }) => sensitive)

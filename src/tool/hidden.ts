@@ -43,13 +43,6 @@ export function shownText(tool: Hiding, { text, args }: { readonly text: string;
   return clean === args ? text : encode(clean)
 }
 
-/**
- * What somebody made of arguments that they were shown: what they left hidden is what it was. Not inside lists, where nobody can tell which item is
- * meant.
- */
-export const unhidden = (tool: Hiding, given: Json, was: Json, among?: Among): Json =>
-  eachHidden(tool, given, among, (value, path) => (value === hiddenWord ? (at(was, path) ?? value) : value))
-
 /** Whoever copies what was shown has not the value: it is not run as if it were one. */
 export function copiedHidden(tool: Hiding, args: Json, among?: Among): Problem[] {
   const found: Problem[] = []
@@ -63,13 +56,6 @@ export function copiedHidden(tool: Hiding, args: Json, among?: Among): Problem[]
 
 /** What is wrong with arguments, without what came: what nobody may read is not repeated. */
 export const untoldProblem = ({ path, message }: Problem): Problem => ({ path, message: message.replace(/ \(got [^]*\)$/, '') })
-
-function at(value: Json, path: Path): Json | undefined {
-  return path.reduce<Json | undefined>(
-    (here, key) => (typeof key === 'string' && isObject(here) && Object.hasOwn(here, key) ? here[key] : undefined),
-    value,
-  )
-}
 
 function eachHidden(tool: Hiding, args: Json, among: Among | undefined, hide: Hide, path: Path = []): Json {
   const { json } = tool.input

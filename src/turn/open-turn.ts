@@ -18,6 +18,7 @@ import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
+import { isSensitiveMessage } from './sensitive-message.ts'
 import { shownMessage } from './shown-message.ts'
 import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
 import { type Account, charged, sumOf, usageRow } from './usage.ts'
@@ -63,7 +64,9 @@ export class OpenTurn {
   }
 
   async begin(): Promise<void> {
-    this.#on = await this.#host.switches.on(this.#invocation.request.position)
+    const { position } = this.#invocation.request
+    this.#on = await this.#host.switches.on(position)
+    await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
     await Promise.allSettled(this.#set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
     for (const each of this.#history.ofTurn(this.#id)) this.#recalls(each)
@@ -298,7 +301,7 @@ export class OpenTurn {
     const { usage, model } = more
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
     const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...more, message }
-    return this.#history.next(position, given, more.secret ?? this.#isSensitive(message))
+    return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#tools.set, this.#history))
   }
 
   /** On record with what is written next. */
@@ -307,18 +310,6 @@ export class OpenTurn {
     this.#invocation.beside.keep(row, ...rows)
     this.#invocation.beside.tell('message.added', { message: kept.number, role: message.role, turn: this.#id })
     this.#history.add(kept)
-  }
-
-  /** What a sensitive tool was asked, and gave, is sealed here as it is with its call (DUR-12). */
-  #isSensitive(message: Message): boolean {
-    if (message.role === 'summary') return this.#history.isSecret
-    const names =
-      message.role === 'assistant'
-        ? callsIn(message).map(({ name }) => name)
-        : message.role === 'tool'
-          ? message.results.map(({ name }) => name)
-          : []
-    return names.some((name) => this.#tools.set.find(name)?.sensitive === true)
   }
 
   #ends(end: TurnValue['end'], value: Json): Outcome {

@@ -69,6 +69,11 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
   }
 }
 
+/** All of a session, without handing them to anybody. */
+export async function learnSecrets(store: Store, { tenant, session }: Scope, learn: SecretParts['learn']): Promise<void> {
+  for await (const { value } of everyKept(store, { of: 'secret', tenant, session })) learn(rowIn(value).text)
+}
+
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({ name, setAt: at, by, tools: tools ?? null })
 
 function nameOf(name: unknown): string {

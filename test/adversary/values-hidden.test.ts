@@ -183,10 +183,29 @@ test('POL-3: a person who edits leaves what was hidden as it was; in lists, and 
     answer: 'invalid',
     problems: ['all[0].pin: [hidden] stands for a value that is not shown; give the value itself'],
   })
-  expect(await runtime.decide(id, { edit: { ...(args as object), user: 'bea', all: [all[1]] }, ...by })).toMatchObject({ status: 'edited' })
+  expect(await runtime.decide(id, { edit: { ...(args as object), user: 'bea' }, ...by })).toMatchObject({ status: 'edited' })
   const [outcome] = await run
-  expect(ran).toEqual([{ query: word, user: 'bea', all: [all[1]] }])
+  expect(ran).toEqual([{ query: word, user: 'bea', all }])
   for (const each of [word, '2222']) expect(printed(outcome)).not.toContain(each)
+})
+
+test('POL-3 DUR-12: nor is [redacted] run where a person was not shown a secret', async () => {
+  const got: unknown[] = []
+  const input = { type: 'object' } as const
+  const sends = tool({ name: 'send', description: 'Sends.', input, execute: (given) => void got.push(given) })
+  const runtime = await opened({ tools: [sends], policy: asks, secrets: [word] })
+  const run = runtime
+    .session('s')
+    .run([{ id: 'a', name: 'send', input: { to: 'ada', head: { key: `Bearer ${word}` }, line: ['-H', word] } }])
+  const { id, args } = await item(runtime)
+  expect(args).toEqual({ to: 'ada', head: { key: 'Bearer [redacted]' }, line: ['-H', '[redacted]'] })
+  const by = { by: 'user:bea' }
+  expect(await runtime.decide(id, { edit: { ...(args as object), line: ['-v', '-H', '[redacted]'] }, ...by })).toMatchObject({
+    answer: 'invalid',
+  })
+  expect(await runtime.decide(id, { edit: { ...(args as object), to: 'bob' }, ...by })).toMatchObject({ status: 'edited' })
+  await run
+  expect(got).toEqual([{ to: 'bob', head: { key: `Bearer ${word}` }, line: ['-H', word] }])
 })
 
 test('BOX-5: a model that copies what it was shown of its own call does not overwrite a secret with it', async () => {
