@@ -29,13 +29,16 @@ interface NarratorHost {
   tools(tenant: string, session: string): Toolset
 }
 
-type CallEvent = Extract<EventRecord, { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' }>
+type CallEvent = Extract<EventRecord, { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' | 'wait.opened' }>
 
 export function narrator(host: NarratorHost): Narrator {
   const clean = <T>(value: T): T => host.redact.deep(value)
   return async (event, locale) => {
+    // A body that asks a person may wait inside, and is not parked then; who waits otherwise is.
+    if (event.type === 'wait.opened' && event.body.asks !== 'question') return {}
     try {
       switch (event.type) {
+        case 'wait.opened':
         case 'call.received':
         case 'call.started':
         case 'call.parked':
@@ -92,7 +95,7 @@ const narratedOf = ({ name, sensitive, tool, remote }: Entry): Narrated =>
   remote?.held() ? { name, sensitive } : { name, sensitive, title: tool?.title ?? remote?.title, narrate: tool?.narrate }
 
 function phaseOf(event: CallEvent): Told {
-  if (event.type === 'call.parked') return 'waiting'
+  if (event.type === 'call.parked' || event.type === 'wait.opened') return 'waiting'
   if (event.type !== 'call.settled') return 'started'
   const { status } = event.body
   return status === 'success' ? 'completed' : status === 'failure' ? 'failed' : status

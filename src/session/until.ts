@@ -72,13 +72,13 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
   return null
 }
 
-/** What people are asked about a call that its body made: it waits for them too. */
+/** What people are asked by a body that waits for them inside, or about a call that it made: its call waits for them too. */
 async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<{ id: string; item: AskItem } | null> {
   if (state !== 'running') return null
   const { tenant, session } = position
   for await (const { key, value } of everyKept(store, { of: 'inbox', tenant, session })) {
     const item = JSON.parse(value) as AskItem
-    if (item.under.includes(uid)) return { id: key, item }
+    if (item.call === uid || item.under.includes(uid)) return { id: key, item }
   }
   return null
 }
