@@ -3,7 +3,8 @@
 
 import type { Asked } from '../engine/engine.ts'
 import { type AskItem, itemName } from '../journal/asks.ts'
-import { type CallRecord, waitTermsOf } from '../journal/call-state.ts'
+import { type CallOptions, type CallRecord, waitTermsOf } from '../journal/call-state.ts'
+import { parentName, type ParentRow, workingName } from '../journal/message.ts'
 import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -72,15 +73,44 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
   return null
 }
 
-/** What people are asked by a body that waits for them inside, or about a call that it made: its call waits for them too. */
-async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<{ id: string; item: AskItem } | null> {
-  if (state !== 'running') return null
-  const { tenant, session } = position
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** An item of the inbox. */
+interface Asking {
+  readonly id: string
+  readonly item: AskItem
+}
+
+/** What people are asked by a body that waits for them inside, or about a call that it made, or by an agent that it lets work: its call waits for them too. */
+async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<Asking | null> {
+  return state === 'running' ? askedIn(store, position, uid) : null
+}
+
+/** `call`: only what belongs to it; null for all that the session waits for. */
+async function askedIn(store: Store, { tenant, session }: Scope, call: string | null): Promise<Asking | null> {
   for await (const { key, value } of everyKept(store, { of: 'inbox', tenant, session })) {
     const item = JSON.parse(value) as AskItem
-    if (item.call === uid || item.under.includes(uid)) return { id: key, item }
+    if (call === null || item.call === call || item.under.includes(call)) return { id: key, item }
+  }
+  for await (const { key } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
+    const agent = { tenant, session: key }
+    const found = call === null || (await worksFor(store, agent, call)) ? await askedIn(store, agent, null) : null
+    if (found) return found
   }
   return null
+}
+
+/** Whether an agent works for a call, or for one that it made. */
+async function worksFor(store: Store, agent: Scope, call: string): Promise<boolean> {
+  const kept = await store.kept(parentName(agent))
+  const parent = kept && (JSON.parse(kept.value) as ParentRow).call
+  if (parent === undefined || parent === call) return parent === call
+  const options = (await store.call(parent))?.options ?? null
+  const { root, above = [] } = options === null ? {} : (JSON.parse(options) as CallOptions)
+  return root === call || above.includes(call)
 }
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */

@@ -1,6 +1,6 @@
 // ask_user where people talk: what they say instead of an answer, and what is asked of them in vain.
 
-import type { FeedEvent, InboxItem, Runtime } from 'pawl'
+import { agent, type FeedEvent, type InboxItem, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
 import { questionTools } from '../../src/box/questions/questions.ts'
@@ -70,4 +70,34 @@ test('BOX-5 POL-5: nobody is asked for a secret that there is no room for', asyn
   const [full] = await session.run([{ id: 'a', name: 'ask_user', input: { question: 'The key?', secret: 'new' } }], { until: 'waiting' })
   expect(full).toMatchObject({ status: 'failure', failure: { code: 'secrets_full', class: 'resource_limit' } })
   expect(await runtime.inbox()).toEqual([])
+})
+
+test.for([
+  ['approval', { name: 'pay' }, { approve: true, ...by }],
+  ['question', { name: 'ask_user', input: { question: 'Which size?' } }, { answer: 'M', ...by }],
+] as const)('POL-7 SESS-6: the user is heard while an agent waits for people too: %s', async ([kind, call, decision]) => {
+  const pay = tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, hints: { destructive: true }, execute: () => 'paid' })
+  const works = scriptedModel([{ call }, 'All done.'], { name: 'works' })
+  const helper = agent({ name: 'helper', description: 'Helps.', model: works, tools: ['pay', 'ask_user'] })
+  // Another body in between.
+  const over = tool({
+    name: 'over',
+    description: 'Lets it help.',
+    input: { type: 'object' },
+    onCrash: 'rerun',
+    execute: async (_, ctx) => (await ctx.run([{ id: 'n', name: 'helper', input: { task: 'Help' } }])).map(({ status }) => status),
+  })
+  const runtime = await opened({ tools: [helper, pay, over, ...questionTools()] })
+  const session = runtime.session('s')
+  const boss = scriptedModel([{ call: { name: 'over' } }, 'I am here.', ({ last }) => `I heard: ${last}`], { name: 'boss' })
+  const turn = session.turn({ model: boss, message: 'Go' })
+  const { id, kind: asked } = await item(runtime)
+  expect(asked).toBe(kind)
+  await session.messages.send('Are you there?')
+  expect(await turn.outcome).toMatchObject({ status: 'success', value: { text: 'I am here.' } })
+  expect(await runtime.decide(id, decision)).toMatchObject({ answer: 'accepted' })
+  await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1 })
+  expect(await session.turn({ model: boss, message: 'And?' }).outcome).toMatchObject({
+    value: { text: expect.stringContaining("of 'over' that was waiting has ended") as string },
+  })
 })
