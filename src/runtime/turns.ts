@@ -153,7 +153,7 @@ export function openTurns(host: TurnsHost): Turns {
           clock,
           ids,
           mostBytes: sizes.arguments,
-          shown: (message) => host.redact.deep(shownMessage(message, host.tools(of))),
+          shown: (kept) => host.redact.deep(shownMessage(kept, host.tools(of))),
           learn,
           said: (whose) => said.said(whose),
         },

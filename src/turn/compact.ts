@@ -37,7 +37,7 @@ export async function sumUp(
   if (upTo === null) return
   const older = history.messages.filter(({ number }) => number <= upTo.number)
   const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
-  const text = [...before, ...older.map(({ message }) => spoken(history.shown(message)))].join('\n\n')
+  const text = [...before, ...older.map((each) => spoken(history.shown(each)))].join('\n\n')
   const room = Math.floor(limit * 2.5)
   const given = text.length <= room ? text : `${text.slice(0, room / 2)}\n\n[…]\n\n${text.slice(-room / 2)}`
   const request = {

@@ -23,6 +23,8 @@ export interface KeptMessage extends StoredMessage {
   readonly account?: Account
   /** It is sealed. */
   readonly secret?: true
+  /** Calls whose arguments may hold what nobody may read, by id: who does not know their tools shows none of them. */
+  readonly untold?: readonly string[]
   /** So many answers in a row had only calls that could not be made. */
   readonly invalid?: number
 }
@@ -42,7 +44,7 @@ interface Entry {
 export class History {
   readonly born: string
   /** A message as models may see it. */
-  shown: (message: Message) => Message = (message) => message
+  shown: (kept: KeptMessage) => Message = ({ message }) => message
   #entries: Entry[] = []
   #summary: Entry | null = null
   #last = 0
@@ -108,7 +110,7 @@ export class History {
     if (!this.#conversation) {
       this.#conversation = new Conversation()
       if (this.#summary) this.#conversation.push(this.#summary.kept.message)
-      for (const { kept } of this.#entries) this.#conversation.push(this.shown(kept.message))
+      for (const { kept } of this.#entries) this.#conversation.push(this.shown(kept))
     }
     return this.#conversation.messages
   }
@@ -133,7 +135,7 @@ export class History {
     } else {
       this.#entries.push(entry)
       this.#characters += characters
-      this.#conversation?.push(this.shown(kept.message))
+      this.#conversation?.push(this.shown(kept))
     }
   }
 

@@ -10,7 +10,7 @@ import { type Message, textOf } from '../model/message.ts'
 import type { Messages } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
-import { readMessage } from './history.ts'
+import { type KeptMessage, readMessage } from './history.ts'
 import type { Scope } from './host.ts'
 
 export interface MessagesHost {
@@ -23,7 +23,7 @@ export interface MessagesHost {
   /** Comes to know the secrets of a session, so that none of them is shown. */
   learn(of: Scope): Promise<void>
   /** As everybody may see it. */
-  shown(message: Message): Message
+  shown(kept: Pick<KeptMessage, 'message' | 'untold'>): Message
 }
 
 const mostListed = 1_000
@@ -38,8 +38,9 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       await learn(of)
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
-        const { number, at, turn, message, model, usage, finish } = readMessage(row)
-        return { number, at, turn, message: shown(message), ...defined({ model, usage, finish }) }
+        const kept = readMessage(row)
+        const { number, at, turn, model, usage, finish } = kept
+        return { number, at, turn, message: shown(kept), ...defined({ model, usage, finish }) }
       })
     },
     async send(text, { when = 'next', id } = {}) {
@@ -66,7 +67,7 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       const found = []
       for await (const { value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
         const { id, text, when } = JSON.parse(value) as SentRow
-        found.push({ id, text: textOf(shown({ role: 'user', parts: [{ type: 'text', text }] })), when })
+        found.push({ id, text: textOf(shown({ message: { role: 'user', parts: [{ type: 'text', text }] } })), when })
       }
       return found
     },

@@ -19,7 +19,7 @@ import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from '
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
 import { isSensitiveMessage } from './sensitive-message.ts'
-import { shownMessage } from './shown-message.ts'
+import { shownMessage, untoldIn } from './shown-message.ts'
 import { modelTools, revealedIn, toolsIn, type TurnTools } from './tools-in-turn.ts'
 import { type Account, charged, sumOf, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
@@ -51,7 +51,7 @@ export class OpenTurn {
     this.#request = decode(invocation.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
     this.#set = host.tools(invocation.request.position)
-    history.shown = (message) => shownMessage(message, this.#set)
+    history.shown = (kept) => shownMessage(kept, this.#set)
   }
 
   /** Of the turn; '' where it is not known. */
@@ -300,7 +300,15 @@ export class OpenTurn {
     const { position } = this.#invocation.request
     const { usage, model } = more
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
-    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...more, message }
+    const given = {
+      at: this.#host.clock.now(),
+      turn: this.#id,
+      step: this.#step,
+      account: this.#account,
+      ...more,
+      message,
+      ...untoldIn(message, this.#tools.set),
+    }
     return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#tools.set, this.#history))
   }
 

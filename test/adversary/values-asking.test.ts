@@ -8,7 +8,7 @@ import { disk, opened, printed, read } from './values-kit.ts'
 
 const by = { by: 'user:bea' }
 async function item(runtime: Runtime): Promise<InboxItem> {
-  await vi.waitUntil(async () => (await runtime.inbox()).length > 0, { interval: 1 })
+  await vi.waitUntil(async () => (await runtime.inbox()).length > 0, { interval: 1, timeout: 10_000 })
   return (await runtime.inbox())[0] as InboxItem
 }
 
@@ -28,7 +28,7 @@ test.for(['memory', 'sqlite'] as const)(
     expect(await turn.outcome).toMatchObject({ status: 'success', value: { text: 'Then I wait.' } })
     expect(printed(model.requests.at(-1))).toContain('I have to measure first.')
     await runtime.decide(id, { answer: 'M', ...by })
-    await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1 })
+    await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1, timeout: 10_000 })
     const next = await session.turn({ model, message: 'Done.' }).outcome
     expect(next).toMatchObject({ status: 'success', value: { text: expect.stringContaining('"answer":"M"') as string } })
   },
@@ -96,7 +96,7 @@ test.for([
   await session.messages.send('Are you there?')
   expect(await turn.outcome).toMatchObject({ status: 'success', value: { text: 'I am here.' } })
   expect(await runtime.decide(id, decision)).toMatchObject({ answer: 'accepted' })
-  await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1 })
+  await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1, timeout: 10_000 })
   expect(await session.turn({ model: boss, message: 'And?' }).outcome).toMatchObject({
     value: { text: expect.stringContaining("of 'over' that was waiting has ended") as string },
   })

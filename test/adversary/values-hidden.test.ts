@@ -43,7 +43,7 @@ const asks = { rules: [{ then: 'ask' as const }] }
 const spawning = (args: unknown): { name: string; input: unknown } => ({ name: 'spawn_background', input: { tool: 'door', args } })
 
 async function item(runtime: Runtime): Promise<InboxItem> {
-  await vi.waitUntil(async () => (await runtime.inbox()).length > 0, { interval: 1 })
+  await vi.waitUntil(async () => (await runtime.inbox()).length > 0, { interval: 1, timeout: 10_000 })
   return (await runtime.inbox())[0] as InboxItem
 }
 const narrated = async (tools: readonly Tool[]): Promise<string> => {
@@ -95,7 +95,7 @@ test('DUR-12 TASK-1: the hidden arguments of a tool that is started in the backg
   const session = runtime.session('s')
   const model = scriptedModel([{ call: spawning({ query: word, user: 'ada' }) }, 'Done.'])
   await session.turn({ model, message: 'Open it' }).outcome
-  await vi.waitUntil(() => ran.length === 1)
+  await vi.waitUntil(() => ran.length === 1, { timeout: 10_000 })
   expect(ran).toEqual([{ query: word, user: 'ada' }])
   expect(printed(await session.messages.list())).toContain('ada')
   expect(printed([await session.messages.list(), model.requests, logged])).not.toContain(word)
@@ -115,7 +115,7 @@ test('DUR-12 POL-6: nor before a person who decides, about the start and about w
   expect(second).toMatchObject({ tool: 'door', args: { query: '[hidden]', user: 'bob' } })
   expect(printed(second)).not.toContain(word)
   await runtime.decide(second.id, { approve: true, by: 'user:bea' })
-  await vi.waitUntil(() => ran.length === 1)
+  await vi.waitUntil(() => ran.length === 1, { timeout: 10_000 })
   expect(ran).toEqual([{ query: word, user: 'bob' }])
 })
 
@@ -224,4 +224,17 @@ test('BOX-5: a model that copies what it was shown of its own call does not over
   await runtime.session('s').turn({ model, message: 'Keep it' }).outcome
   expect(used).toEqual([word])
   expect(printed(model.requests)).toContain('value: [hidden] stands for a value that is not shown; give the value itself')
+})
+
+test('DUR-12: a process that does not know the tool lists the conversation without its arguments', async () => {
+  const { store } = disk()
+  const first = await opened({ store, tools: [door] })
+  const model = scriptedModel([{ call: { name: 'door', input: { query: word, user: 'ada' } } }, 'Done.'])
+  await first.session('s').turn({ model, message: 'Open it' }).outcome
+  await first.close()
+  const second = await opened({ store, worker: false })
+  const listed = await second.session('s').messages.list()
+  expect(listed).toHaveLength(4)
+  expect(listed[1]).toMatchObject({ message: { parts: [{ type: 'call', name: 'door', input: '{}' }] } })
+  expect(printed(listed)).not.toContain(word)
 })

@@ -15,7 +15,7 @@ const works = (run: Works, more: object = {}): Tool => {
   return tool({ name: 't', description: 'Works.', input, onCrash: 'rerun', ...more, execute })
 }
 const idle = (runtime: Runtime): Promise<boolean> =>
-  vi.waitUntil(async () => (await runtime.session('s').tasks.list({ state: 'open' })).length === 0, { interval: 5 })
+  vi.waitUntil(async () => (await runtime.session('s').tasks.list({ state: 'open' })).length === 0, { interval: 5, timeout: 10_000 })
 
 test('SESS-5 DUR-12: a secret that a body puts into a prompt, or into instructions, reaches no model', async () => {
   const model = scriptedModel([({ last }) => `I read ${last}`])
@@ -81,7 +81,7 @@ test('POL-6 DUR-12: what waits for people is on record as they read it: another 
       { id: 'b', name: 'send', input: { key: secret } },
     ])
     .catch(() => {})
-  await vi.waitUntil(async () => (await first.inbox()).length === 2, { interval: 5 })
+  await vi.waitUntil(async () => (await first.inbox()).length === 2, { interval: 5, timeout: 10_000 })
   await first.close({ grace: 0 })
   const second = await opened({ store })
   const items = await second.inbox()
@@ -137,7 +137,7 @@ test('DUR-12 TASK-1: what a sensitive tool is started with, told, and gives, is 
       ],
     },
     ({ last }) => ({
-      call: { name: 'message_task', input: { task_id: /task_\w+/.exec(last)?.[0] ?? '', message: words.told } },
+      call: { name: 'message_task', input: { task_id: /task_[\w-]+/.exec(last)?.[0] ?? '', message: words.told } },
     }),
     'Done.',
     ({ last }) => (last.includes(words.asked) ? 'I have read it.' : 'Nothing.'),
