@@ -145,7 +145,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       warn: (message, fields) => logger.warn(message, fields),
     })
     const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort, sealFor, words, moves })
-    const judging = { toolsOf: (call: CallRecord) => standing.of(call), clock, logger }
+    const judging = { toolsOf: (call: CallRecord) => standing.of(call), clock, logger, redact }
     const judge = judgeAnswer(judging)
     const deciding = {
       store,

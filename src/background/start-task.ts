@@ -10,6 +10,7 @@ import { isName } from '../kernel/id.ts'
 import { said } from '../kernel/said.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { Change, Guard, KeptName } from '../store/store.ts'
+import { hides, untoldProblem } from '../tool/hidden.ts'
 import type { Problem } from '../tool/schema.ts'
 import type { StartTask } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
@@ -97,7 +98,8 @@ async function startForModel(
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw new PawlError('task_invalid', 'Missing required parameter: args (object expected)')
   const checked = await tool.input.check(decode(encode(input)))
-  if (!checked.ok) throw new PawlError('task_invalid', `The arguments of '${tool.name}' are not valid: ${problemsIn(checked.problems)}`)
+  if (!checked.ok)
+    throw new PawlError('task_invalid', `The arguments of '${tool.name}' are not valid: ${problemsIn(tool, checked.problems)}`)
   for (;;) {
     // A rerun of whoever asked finds what it had started.
     if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id)))) return startTask(host, owner, spec, how)
@@ -129,9 +131,10 @@ export async function roomForModel(
   }
 }
 
-const problemsIn = (problems: readonly Problem[]): string =>
+const problemsIn = (tool: Tool, problems: readonly Problem[]): string =>
   problems
     .slice(0, 10)
+    .map((each) => (hides(tool) ? untoldProblem(each) : each))
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
     .join('; ')
 

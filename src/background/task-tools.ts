@@ -3,14 +3,12 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { fail } from '../kernel/outcome.ts'
-import { isTerminal, taskStates } from '../kernel/task.ts'
+import { isTerminal, messageTaskName, spawnName, taskStates } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { JsonSchema } from '../tool/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tool/task.ts'
 import { type Tool, tool } from '../tool/tool.ts'
-
-export const spawnName = 'spawn_background'
 
 const text = (description: string): Json => ({ type: 'string', description })
 const object = (properties: { [name: string]: Json }, required: string[] = []): JsonSchema => ({
@@ -184,7 +182,7 @@ async function found(ctx: ToolContext, id: string): Promise<Task> {
 }
 
 const messageTask = tool({
-  name: 'message_task',
+  name: messageTaskName,
   title: 'Send a message to a background task',
   description: 'Send a message to a background task. Give in_reply_to to answer what it asked.',
   input: object({ task_id: taskId, message: text('What to tell it'), in_reply_to: text('The id of the request that this answers') }, [

@@ -5,6 +5,7 @@ import { said } from '../kernel/said.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import type { WakePolicy } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
+import { hides, untoldProblem } from '../tool/hidden.ts'
 import { taskBatch } from '../journal/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 
@@ -82,7 +83,9 @@ export async function checkStart(
   if (options?.unreadable !== undefined) refuse(`The input cannot be read: ${options.unreadable}.`)
   const checked = partial ? null : await tool.input.check(decode(input))
   if (checked && !checked.ok) {
-    const problems = checked.problems.slice(0, mostProblems).map(({ path, message: wrong }) => (path === '' ? wrong : `${path}: ${wrong}`))
+    const problems = (hides(tool) ? checked.problems.map(untoldProblem) : checked.problems)
+      .slice(0, mostProblems)
+      .map(({ path, message: wrong }) => (path === '' ? wrong : `${path}: ${wrong}`))
     refuse(`The input does not fit ${tool.name}: ${problems.join('; ').slice(0, 1000).toWellFormed()}.`)
   }
   return { tool: tool.name, input, message: null, title: named === '' ? (tool.title ?? tool.name) : named, wake, secret: tool.sensitive }

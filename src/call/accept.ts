@@ -7,16 +7,17 @@ import { failure } from '../kernel/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
 import { decode, encode, type Json } from '../kernel/value.ts'
 import type { Soon } from '../kernel/soon.ts'
+import { copiedHidden, hides, untoldProblem } from '../tool/hidden.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Checked } from '../tool/schema.ts'
 import type { Prepared, Tool } from '../tool/tool.ts'
+import type { Toolset } from '../tool/toolset.ts'
 import { type Accepted, FromRecord, none } from './accepted.ts'
-import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge, untoldBreak, untoldProblem } from './arguments.ts'
+import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge, untoldBreak } from './arguments.ts'
 import { ask, type Asking, contained, endOf, Unanswered } from './asked.ts'
 import { askInContext } from './in-context.ts'
 import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
-import { hides } from './hidden.ts'
 import { beforeHooks, hasBefore } from './hooks.ts'
 import { settleThrown } from './settle.ts'
 import { tooLarge as stepTooLarge } from './step.ts'
@@ -84,7 +85,8 @@ function termsOf(tool: Tool, prepared: boolean): string {
   const known = prepared ? undefined : terms.get(tool)
   if (known !== undefined) return known
   const version = tool.version === undefined ? {} : { version: tool.version }
-  const own: CallTerms = { onCrash: onCrashOf(tool), ...version, ...(prepared ? { prepared: true } : {}) }
+  const untold = tool.sensitive || hides(tool) ? { untold: true as const } : {}
+  const own: CallTerms = { onCrash: onCrashOf(tool), ...version, ...(prepared ? { prepared: true } : {}), ...untold }
   const text = JSON.stringify(own)
   if (!prepared) terms.set(tool, text)
   return text
@@ -104,7 +106,7 @@ function readable(asking: Asking): { input: Json } | ToSettle {
     host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
   }
   if (again.ok) return { input: decode(again.wire) }
-  const problem = hides(tool) ? untoldBreak(again.problem) : again.problem
+  const problem = hides(tool, () => host.toolsOf(invocation.request)) ? untoldBreak(again.problem) : again.problem
   return { settle: refused(`${problem}\nFix the arguments and call again.`) }
 }
 
@@ -115,21 +117,25 @@ interface Validated {
 }
 
 function validated(asking: Asking, input: Json): Soon<Validated | ToSettle> {
-  const { tool, host } = asking
+  const { tool, host, invocation } = asking
   const { sizes } = host
+  const tools = (): Toolset => host.toolsOf(invocation.request)
+  const hidden = hides(tool, tools)
   try {
+    const copied = hidden ? copiedHidden(tool, input, tools) : []
+    if (copied.length > 0) return { settle: refused(describeProblems(copied)) }
     const checked = ask('An input schema', asking, () => tool.input.check(input))
     return checked instanceof Promise
-      ? checked.then((found) => judged(found, sizes, tool)).catch((error: unknown) => ended(error, asking))
-      : judged(checked, sizes, tool)
+      ? checked.then((found) => judged(found, sizes, hidden)).catch((error: unknown) => ended(error, asking))
+      : judged(checked, sizes, hidden)
   } catch (error) {
     return ended(error, asking)
   }
 }
 
 /** What a schema makes of arguments and has no recorded form is not the model's to mend: that throws. */
-function judged(checked: Checked, sizes: Sizes, tool: Tool): Validated | ToSettle {
-  if (!checked.ok) return { settle: refused(describeProblems(hides(tool) ? checked.problems.map(untoldProblem) : checked.problems)) }
+function judged(checked: Checked, sizes: Sizes, hidden: boolean): Validated | ToSettle {
+  if (!checked.ok) return { settle: refused(describeProblems(hidden ? checked.problems.map(untoldProblem) : checked.problems)) }
   const wire = encode(checked.value)
   // Hooks, prepare and the schema itself may have made them larger than what was asked.
   if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }

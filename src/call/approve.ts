@@ -11,13 +11,13 @@ import { fingerprintOf } from '../policy/fingerprint.ts'
 import { isEnough } from '../policy/approval.ts'
 import { type Decision, together } from '../policy/decide.ts'
 import { answeredBy } from '../policy/remembered.ts'
+import { shownText } from '../tool/hidden.ts'
 import { acceptAgain, stillTaken } from './accept.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
 import { notStarted } from './stopped.ts'
 import { finish } from './finish.ts'
 import { itemOf } from './item.ts'
-import { shownText } from './hidden.ts'
 
 /** It may run, with these arguments; or it ends here; or it waits for people. `note`: what they did, for the model. */
 export type Permit = { readonly go: Accepted; readonly note?: string } | ToSettle | { readonly park: Wait }
@@ -77,7 +77,7 @@ export async function heard(asking: Asking, accepted: Accepted): Promise<Heard |
         if ('settle' in again) return again
         current = again
       }
-      note = editNote(decided, shownText(asking.tool, current))
+      note = editNote(decided, shownFor(asking, current))
     }
     approvals.push({
       fingerprint: decided.decision === 'edit' ? decided.fingerprint : (asked.asks.fingerprint ?? ''),
@@ -98,13 +98,14 @@ export function approvalOver({ asks }: Invocation): ToSettle | null {
 }
 
 /** What the model is told of a call that ran with arguments a person changed, and waited for the outside since. */
-export function noteOfEdit({ invocation: { asks }, tool }: Pick<Asking, 'invocation' | 'tool'>, accepted: Accepted): string | undefined {
+export function noteOfEdit(asking: Asking, accepted: Accepted): string | undefined {
+  const { asks } = asking.invocation
   let note: string | undefined
   for (let number = 1; asks.any; number++) {
     const asked = asks.found(nameOf(number))
     if (!asked) break
     const decided = decidedOf(asked.resolution)
-    if (decided?.decision === 'edit') note = editNote(decided, shownText(tool, accepted))
+    if (decided?.decision === 'edit') note = editNote(decided, shownFor(asking, accepted))
   }
   return note
 }
@@ -179,6 +180,9 @@ async function answered(asking: Asking, accepted: Accepted, decided: Extract<Dec
   const note = `A person answered instead of this tool, which was not run${reason === undefined ? '' : `: ${reason}`}`
   return { settle: { ...settle, note } }
 }
+
+const shownFor = ({ invocation, tool, host }: Asking, accepted: Accepted): string =>
+  shownText(tool, accepted, () => host.toolsOf(invocation.request))
 
 const mostShown = 1_000
 

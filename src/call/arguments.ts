@@ -55,10 +55,9 @@ export function describeProblems(problems: readonly Problem[]): string {
   return `The arguments are not valid:\n${lines.join('\n')}\nFix the arguments and call again.`
 }
 
-/** The same without what came: what nobody may read is not repeated. */
-export const untoldProblem = ({ path, message }: Problem): Problem => ({ path, message: message.replace(/ \(got [^]*\)$/, '') })
-/** The same for text that is not JSON. */
-export const untoldBreak = (problem: string): string => problem.replace(/, found [^]*$/, '')
+/** What is wrong with text that cannot be read, without what came: what nobody may read is not repeated. */
+export const untoldBreak = (problem: string): string =>
+  problem.replace(/, found [^]*$/, '').replaceAll(/(?<=\bthe number )\S+(?= cannot be held exactly)/g, 'there')
 
 function readText(text: string, limits: ArgumentLimits): ReadArguments {
   const refuse = (problem: string, raw = text): ReadArguments => ({ ok: false, raw, problem })

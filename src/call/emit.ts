@@ -11,6 +11,7 @@ import { successOf } from '../tool/result.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { Around } from './around.ts'
 import { describeProblems } from './arguments.ts'
+import { untold } from './connections.ts'
 import type { Inside } from './inside.ts'
 import type { RunOfTask } from './task-run.ts'
 
@@ -33,12 +34,14 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
     }
     if (key !== undefined && (typeof key !== 'string' || key.trim() === '' || key.length > 256))
       throw new PawlError('emit_invalid', 'The key of an event must be a text of 1 to 256 characters.')
-    const value = encode(payload ?? null)
-    if (!fits(value, host.sizes.step))
-      throw new PawlError('emit_invalid', `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
-    const checked = declared.schema ? await declared.schema.check(decode(value)) : null
+    const said = encode(payload ?? null)
+    const checked = declared.schema ? await declared.schema.check(decode(said)) : null
     if (checked && !checked.ok)
       throw new PawlError('emit_invalid', `The payload of '${type}' is not as declared: ${describeProblems(checked.problems)}`)
+    // As a result, it does not hold what the body was told in confidence.
+    const value = encode(untold(decode(said), around.connections))
+    if (!fits(value, host.sizes.step))
+      throw new PawlError('emit_invalid', `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
     const id = declared.terminal ? terminalKey : key === undefined ? `emit:${place}` : `emit:key:${key}`
     const number = numbers.get(id) ?? numbers.size + 1
     numbers.set(id, number)

@@ -5,10 +5,11 @@ import type { AskKind, AskTerms } from '../journal/ask-terms.ts'
 import type { AskItem, Vote } from '../journal/asks.ts'
 import type { WaitTerms } from '../journal/call-state.ts'
 import type { AskedTogether } from '../policy/decide.ts'
+import { encode } from '../kernel/value.ts'
+import { shownArgs } from '../tool/hidden.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
-import { shownText } from './hidden.ts'
 import { previewOf } from './preview.ts'
 
 interface About {
@@ -29,8 +30,11 @@ export async function itemOf(
   extra: Extra = {},
   terms: Omit<AskTerms, 'kind' | 'fingerprint'> = {},
 ): Promise<{ item: NonNullable<WaitSpec['item']>; terms: WaitTerms }> {
-  const { invocation, tool } = asking
+  const { invocation, tool, host } = asking
   const { request, options, callId } = invocation
+  // On record as people read it: another process, which does not know these secrets, shows it too.
+  const { redact } = host
+  const clean = <T>(value: T): T => (redact.active ? redact.deep(value) : value)
   const item = {
     kind,
     call: request.uid,
@@ -40,8 +44,8 @@ export async function itemOf(
     title: tool.title ?? tool.name,
     principal: request.principal,
     // Who runs it gets what it is; who only looks does not see what nobody may read.
-    args: kind === 'client' ? accepted.text : shownText(tool, accepted),
-    reason,
+    args: kind === 'client' ? accepted.text : encode(clean(shownArgs(tool, accepted.args, () => host.toolsOf(request)))),
+    reason: clean(reason),
     effect: effectOf(tool),
     fingerprint,
     toolFingerprint: tool.fingerprint,
@@ -49,7 +53,7 @@ export async function itemOf(
     of: { quorum, separate, approvers },
     votes,
     ...extra,
-    preview: extra.preview ?? (await previewOf(asking, accepted)),
+    preview: clean(extra.preview ?? (await previewOf(asking, accepted))),
   }
   return { item, terms: { asks: { kind, fingerprint, ...terms } } }
 }

@@ -3,6 +3,7 @@
 
 import type { CallRecord } from '../journal/call-state.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Redactor } from '../secret/redact.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Checked } from '../tool/schema.ts'
 import type { Tool } from '../tool/tool.ts'
@@ -15,6 +16,7 @@ export interface Judge {
   readonly toolsOf: (call: CallRecord) => Toolset
   readonly clock: Clock
   readonly logger: Logger
+  readonly redact: Pick<Redactor, 'deep'>
 }
 
 export async function toolOf({ toolsOf }: Judge, call: CallRecord): Promise<Tool | undefined> {

@@ -24,7 +24,6 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   let over = false
   /** By stream: a secret may come in two pieces. */
   const streams = new Map<string, RedactedStream>()
-  let generation = host.redact.generation
   const most = host.sizes.event
   const task = runOf(invocation)
 
@@ -68,12 +67,6 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
     },
     output(given, stream) {
       if (over || given === '' || (characters > most && !task?.takesOutput)) return
-      // What was learned since is looked for too.
-      if (generation !== host.redact.generation) {
-        for (const [name, old] of streams) add(old.end(), name)
-        streams.clear()
-        generation = host.redact.generation
-      }
       let redacted = streams.get(stream)
       if (!redacted) streams.set(stream, (redacted = host.redact.stream()))
       add(redacted.push(given), stream)

@@ -3,9 +3,9 @@
 
 import type { Preview } from '../journal/asks.ts'
 import type { Json } from '../kernel/value.ts'
+import { shownArgs } from '../tool/hidden.ts'
 import type { ApprovalFacts, PreviewGiven, Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
-import { shownArgs } from './hidden.ts'
 import { ask, type Asking, Unanswered } from './asked.ts'
 
 const mostSummary = 500
@@ -21,11 +21,12 @@ export const factsFor = ({ invocation }: Asking): ApprovalFacts => {
 export async function previewOf(asking: Asking, accepted: Accepted): Promise<Preview> {
   const { tool, invocation, host } = asking
   const { preview } = tool
-  const byDefault = { summary: sentence(tool, shownArgs(tool, accepted.args)) }
+  const shown = (args: Json): Json => shownArgs(tool, args, () => host.toolsOf(invocation.request))
+  const byDefault = { summary: sentence(tool, shown(accepted.args)) }
   if (!preview) return byDefault
   try {
     const run = preview as (input: Json, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>
-    return checked(await ask('preview', asking, () => run(accepted.anew().args, factsFor(asking)))) ?? byDefault
+    return checked(await ask('preview', asking, () => run(shown(accepted.anew().args), factsFor(asking)))) ?? byDefault
   } catch (error) {
     if (error instanceof Unanswered && error.why !== 'patience') throw error
     host.logger.error('A preview failed; the arguments are shown instead', { tool: tool.name, callId: invocation.callId, error })

@@ -14,6 +14,7 @@ import { WaitError } from '../wait/resolution.ts'
 import { FromRecord, none } from './accepted.ts'
 import { withinDeadline } from './clocks.ts'
 import { closeNames } from './close-names.ts'
+import { untold } from './connections.ts'
 import { itemOf } from './item.ts'
 import { AskedHandle, parksOn } from './later.ts'
 import type { Around } from './around.ts'
@@ -31,7 +32,7 @@ interface Inside {
 }
 
 export async function askQuestion(context: Around, question: Question, inside: Inside): Promise<AskedQuestion> {
-  const { invocation, tool, host } = context
+  const { invocation, tool, host, connections } = context
   const { request, options } = invocation
   const shape = shapeOf(question, tool.name)
   const byDefault = question.default === undefined ? {} : { default: JSON.stringify(question.default) }
@@ -43,13 +44,15 @@ export async function askQuestion(context: Around, question: Question, inside: I
     tool: '', // a tool that has changed may still ask the same
     args: encode({ question: shape as unknown as Json }),
   })
+  // On record as people read it: another process, which does not know the secrets of this body, shows it too.
+  const text = host.redact.text(untold(shape.text, connections))
   const { item, terms } = await itemOf(
     { invocation, tool, host },
     new FromRecord(context.args ?? invocation.args ?? none, none),
-    { kind: 'question', reason: shape.text, of: together([]), fingerprint },
+    { kind: 'question', reason: text, of: together([]), fingerprint },
     {
-      preview: { summary: shape.text },
-      question: { ...shape, ...(question.default === undefined ? {} : { default: question.default as Json }) },
+      preview: { summary: text },
+      question: { ...shape, text, ...(question.default === undefined ? {} : { default: question.default as Json }) },
     },
     { ...byDefault, ...(shape.kind === 'secret' ? { secret: true as const } : {}) },
   )

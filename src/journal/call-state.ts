@@ -150,6 +150,8 @@ export interface CallTerms {
   readonly cost?: number
   /** Its prepare has had its say. One that came later has none in this call. */
   readonly prepared?: true
+  /** Its arguments may hold what nobody may read: who does not know the tool shows none of them. */
+  readonly untold?: true
   /** Where the time went before what runs now; times.ts. */
   readonly spent?: {
     readonly queuedMs: number

@@ -8,6 +8,11 @@ export type WakePolicy = 'silent' | 'on_terminal' | 'on_activity'
 /** What becomes of a task when what it belongs to ends: it is cancelled, or left to go on by itself. */
 export type OnEnd = 'cancel' | 'abandon'
 
+/** The model's tool that starts other tools. */
+export const spawnName = 'spawn_background'
+/** And the one that tells them something. */
+export const messageTaskName = 'message_task'
+
 export type TaskState = 'queued' | 'running' | 'awaiting_input' | 'succeeded' | 'failed' | 'cancelled' | 'abandoned'
 
 export const terminalStates: readonly TaskState[] = ['succeeded', 'failed', 'cancelled', 'abandoned']

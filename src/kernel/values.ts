@@ -41,6 +41,9 @@ export interface SessionValues {
   list(options?: ListValues): Promise<ValuePage>
 }
 
+/** Of one session. */
+export const mostSecrets = 200
+
 /** What may be known of a secret: never its value. */
 export interface SecretStat {
   readonly name: string

@@ -47,8 +47,11 @@ export interface DecideHost {
   readonly ids: Ids
   readonly seal: Seal
   readonly mostBytes: number
-  /** What an approval of arguments that a person wrote is bound to, for the tool they were shown (its fingerprint); or what is wrong. */
-  judgeEdit(call: CallRecord, input: Json, shown: string): Promise<{ fingerprint: string } | { problems: readonly string[] }>
+  /**
+   * What an approval of arguments that a person wrote is bound to, for the tool they were shown (its fingerprint), and the arguments with what was hidden
+   * from them; or what is wrong.
+   */
+  judgeEdit(call: CallRecord, input: Json, shown: string): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }>
   /** What is wrong with a result that a person gives instead of the tool's. */
   judgeAnswer(call: CallRecord, value: unknown, must: boolean): Soon<readonly string[]>
 }
@@ -226,7 +229,7 @@ async function decidedBy(
   const invalid = (problems: readonly string[]): DecideAnswer => ({ answer: 'invalid', problems })
   if (verb === 'edit') {
     const judged = await host.judgeEdit(call, given, item.toolFingerprint)
-    return 'problems' in judged ? invalid(judged.problems) : { decision: 'edit', at, votes, input: given, fingerprint: judged.fingerprint }
+    return 'problems' in judged ? invalid(judged.problems) : { decision: 'edit', at, votes, ...judged }
   }
   if (item.question) {
     const answer = answerTo(item.question, given)

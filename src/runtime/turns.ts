@@ -1,7 +1,7 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
 import { openNotices, rowsOfNotice } from '../background/notices.ts'
-import { inBackground } from '../background/read-task.ts'
+import { inBackground, readTask } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
 import type { HookFacts } from '../call/hook.ts'
 import type { CallHost } from '../call/host.ts'
@@ -11,6 +11,7 @@ import type { LiveEvent } from '../feed/feed.ts'
 import type { Invocation } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
 import { turnTool } from '../journal/message.ts'
+import { isSealedUid } from '../journal/sealed.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
@@ -35,6 +36,7 @@ import { termsOf } from '../turn/request.ts'
 import { shownMessage } from '../turn/shown-message.ts'
 import { startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
+import { learnSecrets } from '../values/secrets.ts'
 
 interface TurnsHost {
   readonly background: BackgroundHost
@@ -91,12 +93,15 @@ export function openTurns(host: TurnsHost): Turns {
       first,
     )
   const said = new Said(store, clock)
+  const learn = ({ tenant, session }: Scope): Promise<void> =>
+    learnSecrets(store, { tenant, session }, (secret) => host.redact.learn(secret))
   const around: TurnHost = {
     ...parts,
     said,
     poisonAfter: host.poisonAfter,
     searchFrom: host.searchFrom,
     inBackground: (of, uid) => inBackground(store, of, uid),
+    learn,
     clean: (text) => host.redact.text(text),
     pieces: () => host.redact.stream(),
     tools: (of) => host.tools(of),
@@ -111,7 +116,14 @@ export function openTurns(host: TurnsHost): Turns {
     },
     async notices(of) {
       const listed = await openNotices(host.background, of).list()
-      return listed.map(({ id, text }) => ({ text, rows: rowsOfNotice(of, id) }))
+      return Promise.all(
+        listed.map(async ({ id, text, task, about }) => {
+          const told = task === null ? undefined : await readTask(host.background, of, task)
+          // What an event carried is sealed, as it may be for a sensitive tool.
+          const secret = about === 'trigger' || (told !== undefined && isSealedUid(told.call))
+          return { text, rows: rowsOfNotice(of, id), ...(secret ? { secret } : {}) }
+        }),
+      )
     },
     read: (of, attachment) => records.attachments(of).read(attachment),
     live: (about, type, body) => host.live(about, type, body),
@@ -140,6 +152,7 @@ export function openTurns(host: TurnsHost): Turns {
           ids,
           mostBytes: sizes.arguments,
           shown: (message) => host.redact.deep(shownMessage(message, host.tools(of))),
+          learn,
           said: (whose) => said.said(whose),
         },
         of,

@@ -120,3 +120,54 @@ describe('DUR-12: in values of any make', () => {
     expect(JSON.stringify(clean(deep))).not.toContain('p@ss')
   })
 })
+
+describe('DUR-12: many secrets, and long ones', () => {
+  test('are found as a plain search finds them, over pieces of any size', () => {
+    // Few letters and repeats, so that beginnings overlap; a small generator, so that each run is the same.
+    let seed = 7
+    const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below
+    const word = (length: number): string => Array.from({ length }, () => 'ab'[random(9) === 0 ? 1 : 0]).join('')
+    for (let round = 0; round < 60; round++) {
+      const known = Array.from({ length: 4 }, () => word(8 + random(80)))
+      const texts = Array.from({ length: 3 }, () => word(random(60)) + known[random(4)] + word(random(60)))
+      const text = texts.join('-')
+      const covered = Array.from(text, () => false)
+      for (const each of known)
+        for (let at = text.indexOf(each); at >= 0; at = text.indexOf(each, at + 1)) covered.fill(true, at, at + each.length)
+      const expected = Array.from(text, (unit, at) => (covered[at] ? (covered[at - 1] ? '' : '#') : unit)).join('')
+      const own = new Redactor(known)
+      // What touches is taken out together there, and what is apart here is apart there.
+      const shape = (given: string): string => given.replaceAll('[redacted]', '#').replaceAll(/#+/g, '#')
+      expect(shape(own.text(text))).toBe(expected)
+      const stream = own.stream()
+      let out = ''
+      for (let at = 0; at < text.length;) {
+        const size = 1 + random(50)
+        out += stream.push(text.slice(at, at + size))
+        at += size
+      }
+      expect(shape(out + stream.end())).toBe(expected)
+    }
+  })
+
+  test('take memory and time by their number, not by their length', () => {
+    const own = new Redactor([])
+    const before = process.memoryUsage().rss
+    const begun = performance.now()
+    for (let n = 0; n < 32; n++) {
+      own.learn(`${n}`.padEnd(16_384, `-${n}-${'xyzzy'.repeat(n)}`))
+      own.text('some words')
+    }
+    expect(performance.now() - begun).toBeLessThan(3_000)
+    expect(process.memoryUsage().rss - before).toBeLessThan(400e6)
+  })
+
+  test('one that is used again is not forgotten for others', () => {
+    const own = new Redactor([])
+    own.learn('the-first-secret')
+    for (let n = 0; n < 999; n++) own.learn(`another-secret-${n}`)
+    own.learn('the-first-secret')
+    own.learn('one-too-many')
+    expect(own.text('the-first-secret one-too-many another-secret-0')).toBe('[redacted] [redacted] another-secret-0')
+  })
+})

@@ -3,7 +3,7 @@
 
 import { argumentLimits, readArguments } from '../call/arguments.ts'
 import type { Narrator } from '../feed/feed.ts'
-import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import type { CallOptions, CallRecord, CallTerms } from '../journal/call-state.ts'
 import type { EventRecord } from '../journal/event.ts'
 import { isTurn, messageName } from '../journal/message.ts'
 import { isSealedUid } from '../journal/sealed.ts'
@@ -14,7 +14,9 @@ import { callsIn, type CallPart, type Message } from '../model/message.ts'
 import type { Redactor } from '../secret/redact.ts'
 import { isUnreadable } from '../secret/seal.ts'
 import type { Store } from '../store/store.ts'
+import { shownArgs } from '../tool/hidden.ts'
 import { headline, narrate, type Narrated, type Told, type TellOf } from '../tool/narration.ts'
+import { hidden } from '../tool/secret-looking.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { Entry, Toolset } from '../tool/toolset.ts'
 import { isSensitive } from './sensitive.ts'
@@ -27,13 +29,16 @@ interface NarratorHost {
   tools(tenant: string, session: string): Toolset
 }
 
-type CallEvent = Extract<EventRecord, { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' }>
+type CallEvent = Extract<EventRecord, { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' | 'wait.opened' }>
 
 export function narrator(host: NarratorHost): Narrator {
   const clean = <T>(value: T): T => host.redact.deep(value)
   return async (event, locale) => {
+    // A body that asks a person may wait inside, and is not parked then; who waits otherwise is.
+    if (event.type === 'wait.opened' && event.body.asks !== 'question') return {}
     try {
       switch (event.type) {
+        case 'wait.opened':
         case 'call.received':
         case 'call.started':
         case 'call.parked':
@@ -65,11 +70,13 @@ async function ofCall(host: NarratorHost, event: CallEvent, about: About): Promi
   const options = call.options === null ? {} : (JSON.parse(call.options) as CallOptions)
   const isChore = call.tool.startsWith('pawl:') && !options.absent
   if (isTurn(call) || isChore) return null
-  const tool = toolOf(host, call, options)
+  const tools = host.tools(call.position.tenant, call.position.session)
+  const entry = options.absent ? undefined : tools.recorded(call.tool)
+  const tool: Narrated = entry ? narratedOf(entry) : { name: options.name ?? call.tool.replace(/@.*$/s, '') }
   const phase = phaseOf(event)
   if (mayHoldSecrets(host, call, options)) return narrate({ ...tool, sensitive: true }, undefined, { ...about, phase })
   const value = phase === 'completed' && call.outcome !== null ? valueOf(call.outcome) : undefined
-  const input = call.args === null ? undefined : decode(call.args)
+  const input = call.args === null ? undefined : shownIn(entry, call, decode(call.args), tools)
   return narrate(tool, input, { ...about, phase, ...(value === undefined ? {} : { value }) })
 }
 
@@ -77,9 +84,10 @@ async function ofCall(host: NarratorHost, event: CallEvent, about: About): Promi
 const mayHoldSecrets = ({ sealAll }: NarratorHost, { uid }: CallRecord, { root, inTask, task }: CallOptions): boolean =>
   sealAll ? root !== undefined || inTask !== undefined || task !== undefined : isSealedUid(uid)
 
-function toolOf(host: NarratorHost, { tool: key, position }: CallRecord, { absent, name }: CallOptions): Narrated {
-  const entry = absent ? undefined : host.tools(position.tenant, position.session).recorded(key)
-  return entry ? narratedOf(entry) : { name: name ?? key.replace(/@.*$/s, '') }
+/** Arguments without what nobody may read; undefined where the contract is not here that would tell, and there is something to be told. */
+function shownIn(entry: Entry | undefined, { terms }: Pick<CallRecord, 'terms'>, input: Json, tools: Toolset): Json | undefined {
+  if (entry?.tool) return shownArgs(entry.tool, input, () => tools, hidden)
+  return terms !== null && (JSON.parse(terms) as CallTerms).untold ? undefined : input
 }
 
 /** Words that nobody has accepted are shown to nobody (POL-9). */
@@ -87,7 +95,7 @@ const narratedOf = ({ name, sensitive, tool, remote }: Entry): Narrated =>
   remote?.held() ? { name, sensitive } : { name, sensitive, title: tool?.title ?? remote?.title, narrate: tool?.narrate }
 
 function phaseOf(event: CallEvent): Told {
-  if (event.type === 'call.parked') return 'waiting'
+  if (event.type === 'call.parked' || event.type === 'wait.opened') return 'waiting'
   if (event.type !== 'call.settled') return 'started'
   const { status } = event.body
   return status === 'success' ? 'completed' : status === 'failure' ? 'failed' : status
@@ -116,7 +124,8 @@ function ofPart({ name, input }: CallPart, tools: Toolset, about: About): string
   if (!entry) return narrate({ name }, undefined, { ...about, phase: 'started' })
   const read = readArguments(input, argumentLimits)
   const sensitive = isSensitive(entry, read, tools)
-  const given = sensitive || !read.ok ? undefined : taken(entry.tool, read.wire)
+  const accepted = sensitive || !read.ok ? undefined : taken(entry.tool, read.wire)
+  const given = accepted === undefined ? undefined : shownIn(entry, { terms: null }, accepted, tools)
   return narrate({ ...narratedOf(entry), sensitive }, given, { ...about, phase: 'started' })
 }
 

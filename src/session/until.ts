@@ -14,11 +14,6 @@ import type { CallAsk, CallOutcome, OpenCall, Until } from './ask.ts'
 import type { Batch } from './gather.ts'
 import { placeholder } from './notice.ts'
 
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
-
 export async function untilOpen(
   batch: Batch,
   until: Until,
@@ -78,49 +73,43 @@ async function notWaiting(batch: Batch, store: Store, from: number): Promise<num
   return null
 }
 
-interface AskedPeople {
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** An item of the inbox. */
+interface Asking {
   readonly id: string
   readonly item: AskItem
 }
 
-/** What people are asked about a call that its body made, or by an agent that it let work: it waits for them too. */
-async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<AskedPeople | null> {
-  if (state !== 'running') return null
-  const asked = await askedIn(store, position, ({ under }) => under.includes(uid))
-  return asked ?? (await askedByAgents(store, position, uid))
+/** What people are asked by a body that waits for them inside, or about a call that it made, or by an agent that it lets work: its call waits for them too. */
+async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<Asking | null> {
+  return state === 'running' ? askedIn(store, position, uid) : null
 }
 
-async function askedIn(
-  store: Store,
-  { tenant, session }: Scope,
-  counts: (item: AskItem) => boolean = () => true,
-): Promise<AskedPeople | null> {
+/** `call`: only what belongs to it; null for all that the session waits for. */
+async function askedIn(store: Store, { tenant, session }: Scope, call: string | null): Promise<Asking | null> {
   for await (const { key, value } of everyKept(store, { of: 'inbox', tenant, session })) {
     const item = JSON.parse(value) as AskItem
-    if (counts(item)) return { id: key, item }
+    if (call === null || item.call === call || item.under.includes(call)) return { id: key, item }
+  }
+  for await (const { key } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
+    const agent = { tenant, session: key }
+    const found = call === null || (await worksFor(store, agent, call)) ? await askedIn(store, agent, null) : null
+    if (found) return found
   }
   return null
 }
 
-/** By agents at work that a call let work, or all of a session; and by theirs. */
-async function askedByAgents(store: Store, { tenant, session }: Scope, call?: string): Promise<AskedPeople | null> {
-  for await (const { key: agent } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
-    const of = { tenant, session: agent }
-    if (call !== undefined && !(await isUnder(store, of, call))) continue
-    const asked = (await askedIn(store, of)) ?? (await askedByAgents(store, of))
-    if (asked) return asked
-  }
-  return null
-}
-
-/** Whether the agent of a session was let work by a call, or by one under it. */
-async function isUnder(store: Store, agent: Scope, call: string): Promise<boolean> {
+/** Whether an agent works for a call, or for one that it made. */
+async function worksFor(store: Store, agent: Scope, call: string): Promise<boolean> {
   const kept = await store.kept(parentName(agent))
-  if (!kept) return false
-  const { call: by } = JSON.parse(kept.value) as ParentRow
-  if (by === call) return true
-  const { options } = (await store.call(by)) ?? {}
-  const { root, above = [] } = (options ? JSON.parse(options) : {}) as CallOptions
+  const parent = kept && (JSON.parse(kept.value) as ParentRow).call
+  if (parent === undefined || parent === call) return parent === call
+  const options = (await store.call(parent))?.options ?? null
+  const { root, above = [] } = options === null ? {} : (JSON.parse(options) as CallOptions)
   return root === call || above.includes(call)
 }
 

@@ -3,7 +3,7 @@
 
 import { isThenable } from '../kernel/soon.ts'
 import { brief, inLanguage, type Narrate, type Narrating, oneLine, type Phase } from './narrate.ts'
-import { holdsSecret, looksSecret, withoutSecrets } from './secret-looking.ts'
+import { hidden, holdsSecret, looksSecret, withoutSecrets } from './secret-looking.ts'
 
 /** As much of a tool as its narration needs. */
 export interface Narrated {
@@ -131,7 +131,7 @@ function subjectOf(input: unknown): string {
 
 function shortOf(value: unknown): string {
   if (typeof value === 'number') return String(value)
-  if (typeof value !== 'string') return ''
+  if (typeof value !== 'string' || value === hidden) return ''
   if (value.includes('://')) return addressOf(value)
   if (holdsSecret(value)) return ''
   const line = oneLine(value)

@@ -25,7 +25,7 @@ const holds =
 export const holdsSecret = (text: string): boolean => holds.test(text)
 
 /** In place of what is not shown. */
-const hidden = '…'
+export const hidden = '…'
 const deepest = 64
 
 /**

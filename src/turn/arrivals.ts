@@ -48,7 +48,7 @@ async function sent({ store, clean }: TurnHost, of: Scope, begins: boolean): Pro
 }
 
 async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
-  return (await host.notices(of)).map(({ text, rows }) => ({ message: { role: 'notice', parts: [{ type: 'text', text }] }, rows }))
+  return (await host.notices(of)).map(({ text, ...about }) => ({ message: { role: 'notice', parts: [{ type: 'text', text }] }, ...about }))
 }
 
 async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arrival[]> {

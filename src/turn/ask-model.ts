@@ -17,15 +17,19 @@ export async function askModel(
   host: TurnHost,
   invocation: Invocation,
   model: Model,
-  { request, step, signal, quiet = false }: { request: ModelRequest; step: number; signal: AbortSignal; quiet?: boolean },
+  { request: given, step, signal, quiet = false }: { request: ModelRequest; step: number; signal: AbortSignal; quiet?: boolean },
 ): Promise<ModelAnswer> {
   const { position } = invocation.request
   const about = { turn: position.id, step }
   // Whoever watched an execution that is gone has read what nobody will say.
   let told = invocation.claimed && !quiet
+  const { instructions } = given
+  const request = instructions === null ? given : { ...given, instructions: host.clean(instructions) }
   for (let tries = 1; ; tries++) {
     if (told) host.live(invocation, 'turn.retracted', about)
     told = false
+    // What comes when it is over, late or after it broke off, is nobody's any more.
+    let over = false
     const watched = watching(host, (delta) => host.live(invocation, 'turn.delta', { ...about, ...delta }))
     try {
       const answer = await heard(host.clock, signal, () =>
@@ -34,15 +38,17 @@ export async function askModel(
           signal,
           read: (attachment) => host.read(position, attachment),
           told: (delta) => {
-            if (signal.aborted || quiet) return
+            if (over || signal.aborted || quiet) return
             told = true
             watched.told(delta)
           },
         }),
       )
+      over = true
       watched.end()
       return checked(answer, step)
     } catch (error) {
+      over = true
       if (told) host.live(invocation, 'turn.retracted', about)
       told = false
       if (signal.aborted) throw error
@@ -78,13 +84,14 @@ async function heard<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>
 
 /** What people read while it comes: without secrets, of which one may come in two pieces. */
 function watching(host: TurnHost, tell: (delta: ModelDelta) => void): { told(delta: ModelDelta): void; end(): void } {
-  let open: { readonly type: 'text' | 'reasoning'; readonly pieces: ReturnType<TurnHost['pieces']> } | null = null
-  const say = (delta: string): void => {
-    if (open && delta !== '') tell({ type: open.type, delta })
+  /** Thoughts and words may come by turns. */
+  const open = new Map<'text' | 'reasoning', ReturnType<TurnHost['pieces']>>()
+  const say = (type: 'text' | 'reasoning', delta: string): void => {
+    if (delta !== '') tell({ type, delta })
   }
   const end = (): void => {
-    if (open) say(open.pieces.end())
-    open = null
+    for (const [type, pieces] of open) say(type, pieces.end())
+    open.clear()
   }
   return {
     told(delta) {
@@ -92,11 +99,9 @@ function watching(host: TurnHost, tell: (delta: ModelDelta) => void): { told(del
         end()
         return tell({ ...delta, name: host.clean(delta.name) })
       }
-      if (open?.type !== delta.type) {
-        end()
-        open = { type: delta.type, pieces: host.pieces() }
-      }
-      say(open.pieces.push(delta.delta))
+      let pieces = open.get(delta.type)
+      if (!pieces) open.set(delta.type, (pieces = host.pieces()))
+      say(delta.type, pieces.push(delta.delta))
     },
     end,
   }

@@ -21,7 +21,7 @@ export async function complete(
   const model = await modelFor(host, invocation, given.model)
   const request: ModelRequest = {
     instructions: instructions ?? null,
-    messages: [{ role: 'user', parts: [{ type: 'text', text: prompt.toWellFormed() }] }],
+    messages: [{ role: 'user', parts: [{ type: 'text', text: host.clean(prompt.toWellFormed()) }] }],
     tools: [],
     parallel: true,
     settings: { ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }), ...(temperature === undefined ? {} : { temperature }) },

@@ -42,12 +42,14 @@ export interface TurnHost {
   waiting(batch: Batch): Promise<(CallOutcome | OpenCall)[]>
   /** What a model reads of a settled call. */
   shown(call: CallRecord, reads: boolean): Promise<readonly ModelPart[]>
-  /** What the session is to be told, and the rows that go when it has been. */
-  notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']> }[]>
+  /** What the session is to be told, and the rows that go when it has been. `secret`: it tells of what is sealed. */
+  notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
   read(of: Scope, attachment: Attachment): Promise<Uint8Array>
   readonly said: Said
   /** Whether a call goes on in the background. */
   inBackground(of: Scope, uid: string): Promise<boolean>
+  /** Comes to know the secrets of a session: what a user lets slip reaches no model, whoever has set them. */
+  learn(of: Scope): Promise<void>
   /** Text without secrets; and pieces of one, as they come. */
   clean(text: string): string
   pieces(): { push(piece: string): string; end(): string }

@@ -6,7 +6,7 @@ import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName } from '../kernel/id.ts'
 import { bytesIn } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Message } from '../model/message.ts'
+import { type Message, textOf } from '../model/message.ts'
 import type { Messages } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
@@ -20,19 +20,22 @@ export interface MessagesHost {
   readonly mostBytes: number
   /** Tells turns that wait. */
   said(of: Scope): void
+  /** Comes to know the secrets of a session, so that none of them is shown. */
+  learn(of: Scope): Promise<void>
   /** As everybody may see it. */
   shown(message: Message): Message
 }
 
 const mostListed = 1_000
 
-export function openMessages({ store, clock, ids, mostBytes, shown, said }: MessagesHost, { tenant, session }: Scope): Messages {
+export function openMessages({ store, clock, ids, mostBytes, learn, shown, said }: MessagesHost, { tenant, session }: Scope): Messages {
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {
       if (!Number.isSafeInteger(after) || after < 0) throw new PawlError('turn_invalid', 'after is not the number of a message.')
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > mostListed)
         throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
+      await learn(of)
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
         const { number, at, turn, message, shown: said = message, model, usage, finish } = readMessage(row)
@@ -59,10 +62,11 @@ export function openMessages({ store, clock, ids, mostBytes, shown, said }: Mess
       said(of)
     },
     async waiting() {
+      await learn(of)
       const found = []
       for await (const { value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
         const { id, text, when } = JSON.parse(value) as SentRow
-        found.push({ id, text, when })
+        found.push({ id, text: textOf(shown({ role: 'user', parts: [{ type: 'text', text }] })), when })
       }
       return found
     },

@@ -19,7 +19,8 @@ import type { TurnHost } from './host.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
-import { isSensitiveMessage, shownMessage } from './shown-message.ts'
+import { isSensitiveMessage } from './sensitive-message.ts'
+import { shownMessage } from './shown-message.ts'
 import { modelTools, revealedIn, toolsIn, toolTokens, type TurnTools } from './tools-in-turn.ts'
 import { usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
@@ -65,7 +66,9 @@ export class OpenTurn {
 
   /** How it ends, if what it worked in is gone. */
   async begin(): Ends {
-    this.#on = await this.#host.switches.on(this.#invocation.request.position)
+    const { position } = this.#invocation.request
+    this.#on = await this.#host.switches.on(position)
+    await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
     await Promise.allSettled(this.#set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
     for (const each of this.#history.ofTurn(this.#id)) {
@@ -312,7 +315,7 @@ export class OpenTurn {
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
     const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name }
     const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...frame, ...more, message }
-    return this.#history.next(position, given, more.secret ?? this.#isSensitive(message))
+    return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#set, this.#history))
   }
 
   /** On record with what is written next. */
@@ -321,11 +324,6 @@ export class OpenTurn {
     this.#invocation.beside.keep(row, ...rows)
     this.#invocation.beside.tell('message.added', { message: kept.number, role: message.role, turn: this.#id })
     this.#history.add(kept)
-  }
-
-  /** What a sensitive tool was asked, and gave, is sealed here as it is with its call (DUR-12). */
-  #isSensitive(message: Message): boolean {
-    return message.role === 'summary' ? this.#history.isSecret : isSensitiveMessage(message, this.#set)
   }
 
   #ends(end: TurnValue['end'], value: Json): Outcome {

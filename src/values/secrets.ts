@@ -2,13 +2,13 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { SecretStat, SessionSecrets } from '../kernel/values.ts'
+import { mostSecrets, type SecretStat, type SessionSecrets } from '../kernel/values.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'
 import { writeBy, type Writer } from './write.ts'
 
-const most = { keys: 200, bytes: 1024 * 1024 }
+const most = { keys: mostSecrets, bytes: 1024 * 1024 }
 const longest = 16 * 1024
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 /** Names of ours. */
@@ -67,6 +67,11 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
       return row.text
     },
   }
+}
+
+/** All of a session, without handing them to anybody. */
+export async function learnSecrets(store: Store, { tenant, session }: Scope, learn: SecretParts['learn']): Promise<void> {
+  for await (const { value } of everyKept(store, { of: 'secret', tenant, session })) learn(rowIn(value).text)
 }
 
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({ name, setAt: at, by, tools: tools ?? null })

@@ -89,12 +89,12 @@ export function openValues({ store, clock, quotas }: ValueParts, { tenant, sessi
 
 const statOf = (key: string, { revision, bytes, at }: Row): ValueStat => ({ key, revision, bytes, updatedAt: at })
 
-function keyOf(key: unknown): string {
+function keyOf(key: unknown, mayBeBlank = false): string {
   const wrong = (why: string): never => {
     throw new PawlError('value_key_invalid', why)
   }
   if (typeof key !== 'string') return wrong('It is not a text.')
-  if (key.trim() === '' || key.length > longestKey)
+  if ((key.trim() === '' && !mayBeBlank) || key.length > longestKey)
     return wrong(`It has ${key.length} characters; 1 to ${longestKey} are taken, not all blank.`)
   if (!key.isWellFormed() || key.includes('\0')) return wrong('It has NUL or half a character.')
   return key
@@ -119,7 +119,8 @@ function unexpected(key: string, was: Row | null, ifRevision: number | null | un
 function listOf({ prefix = '', after, limit = 200 }: ListValues): { prefix: string; after: string | undefined; limit: number } {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
     throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to 1000.`)
-  if (prefix !== '') keyOf(prefix)
+  // Keys may begin with a blank.
+  if (prefix !== '') keyOf(prefix, true)
   if (after !== undefined && !keyOf(after).startsWith(prefix))
     throw new PawlError('config_invalid', 'after is not a key that begins with the prefix.')
   return { prefix, after, limit }

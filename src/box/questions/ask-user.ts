@@ -1,7 +1,9 @@
 // ask_user (POL-5): a question to a person, a choice, a text or a secret. The call waits for the answer; silence is the default, if there is one. A secret is
 // kept in the session and never read by the model, which gets a reference to it.
 
+import { PawlError } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/value.ts'
+import { mostSecrets } from '../../kernel/values.ts'
 import type { Question, ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema } from '../../tool/schema.ts'
@@ -128,7 +130,9 @@ function questionOf({
 /** Before a person is bothered: whether it could be kept. */
 async function checkSecret(name: string, { secrets }: ToolContext): Promise<void> {
   await secrets.has(name)
-  const known = (await secrets.list()).find((each) => each.name === name)
+  const all = await secrets.list()
+  const known = all.find((each) => each.name === name)
+  if (!known && all.length >= mostSecrets) throw new PawlError('secrets_full')
   if (known?.by === 'host')
     throw fail('This secret is there already: use it by its reference.', { code: 'secret_reserved', class: 'permission_denied' })
 }

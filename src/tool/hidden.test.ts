@@ -45,3 +45,33 @@ test('DUR-12: a tool that hides nothing is not looked at', () => {
   expect([hides(plain), hides(given({ key: secret }))]).toEqual([false, true])
   expect(shownArgs(plain, args)).toBe(args)
 })
+
+test('DUR-12: by patterns, conditions, lists of the older kind, and by names that are not followed', () => {
+  const input = {
+    type: 'object',
+    $defs: { key: { $anchor: 'key', ...secret } },
+    properties: {
+      byName: { $ref: '#key' },
+      pair: { type: 'array', contains: secret },
+      mode: { type: 'string' },
+      text: { type: 'object', properties: { key: secret } },
+    },
+    patternProperties: { '^x-': secret },
+    if: { properties: { mode: { const: 'a' } } },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of schemas
+    then: { properties: { more: secret } },
+    dependentSchemas: { mode: { properties: { other: secret } } },
+  } satisfies JsonSchema
+  const logs = tool({ name: 'x', description: 'X.', input, execute: () => null })
+  const all = { byName: 'a', pair: ['b'], mode: 'a', 'x-1': 'c', more: 'd', other: 'e', y: 'f', text: '{"key":"g"}' }
+  expect(shownArgs(logs, all)).toEqual({
+    byName: '[hidden]',
+    pair: ['[hidden]'],
+    mode: 'a',
+    'x-1': '[hidden]',
+    more: '[hidden]',
+    other: '[hidden]',
+    y: 'f',
+    text: '[hidden]',
+  })
+})
