@@ -32,6 +32,7 @@ export default defineConfig({
     // Two cores: child processes of the kill tests need one of them.
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
+    globalSetup: './test/own-folder.ts',
     testTimeout: 20_000,
     hookTimeout: 60_000,
     typecheck: { enabled: true, include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
