@@ -13,12 +13,12 @@ export interface Part {
 }
 
 export const always: readonly Part[] = [
-  { on: 'sqlite', fault: 'kill at a random moment', rounds: 10, kills: 10 },
-  { on: 'sqlite', fault: 'kill at a write', rounds: 5, kills: 10 },
-  { on: 'sqlite', fault: 'stop in an effect', rounds: 4, kills: 5 },
-  { on: 'postgres', fault: 'kill at a random moment', rounds: 6, kills: 10 },
-  { on: 'postgres', fault: 'kill at a write', rounds: 3, kills: 10 },
-  { on: 'postgres', fault: 'stop in an effect', rounds: 3, kills: 5 },
+  { on: 'sqlite', fault: 'kill at a random moment', rounds: 5, kills: 10 },
+  { on: 'sqlite', fault: 'kill at a write', rounds: 3, kills: 10 },
+  { on: 'sqlite', fault: 'stop in an effect', rounds: 2, kills: 5 },
+  { on: 'postgres', fault: 'kill at a random moment', rounds: 3, kills: 10 },
+  { on: 'postgres', fault: 'kill at a write', rounds: 2, kills: 10 },
+  { on: 'postgres', fault: 'stop in an effect', rounds: 2, kills: 5 },
   { on: 'postgres', fault: 'the server crashes', rounds: 2, kills: 5 },
   { on: 'postgres', fault: 'connections are cut', rounds: 2, kills: 5 },
 ]

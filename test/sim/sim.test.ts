@@ -35,7 +35,7 @@ const all = (): void => {
     },
   )
 
-  test.for(range(0, 4))(
+  test.for(range(0, process.env.PAWL_LONG === undefined ? 2 : 8))(
     'TASK-2 TASK-3 TASK-4 TASK-6 TASK-8: 250 histories with tasks from %i × 250',
     { timeout: 3 * minute },
     async (part) => {
