@@ -117,19 +117,31 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
   const from = after === undefined ? undefined : await store.kept(taskName(of, after))
   if (after !== undefined && !from) throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
-  for await (const kept of isOpen ? openTasks(store, of, uid) : newest(store, of, uid)) {
-    const task = await taskIn(host, kept)
-    if (task && fits(task) && found.push(task) === limit) break
-  }
+  for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
+    for (const task of await Promise.all(some.map((kept) => taskIn(host, kept))))
+      if (task && fits(task) && found.push(task) === limit) return found
   return found
+}
+
+/** Some at a time: a store that is far away is asked for them at once. */
+const atOnce = 20
+
+async function* together<T>(all: AsyncIterable<T>): AsyncGenerator<T[], void> {
+  let some: T[] = []
+  for await (const each of all) {
+    if (some.push(each) < atOnce) continue
+    yield some
+    some = []
+  }
+  if (some.length > 0) yield some
 }
 
 async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<Kept, void> {
   for (let before = after; ;) {
     const rows = await store.keptOf({ of: 'task-order', tenant: of.tenant, session: of.session, after: before, limit: page, newest: true })
-    for (const { value: id } of rows) {
-      const kept = await store.kept(taskName(of, id))
-      if (kept) yield kept
+    for (let from = 0; from < rows.length; from += atOnce) {
+      const some = rows.slice(from, from + atOnce).map(async ({ value: id }) => store.kept(taskName(of, id)))
+      yield* (await Promise.all(some)).filter((kept) => kept !== undefined)
     }
     const last = rows.at(-1)
     if (!last || rows.length < page) return
