@@ -1,0 +1,50 @@
+import { type InboxItem, type Runtime, tool } from 'pawl'
+import { expect, test, vi } from 'vitest'
+import { disk, opened } from './values-kit.ts'
+
+const word = 'correct-horse-battery'
+const policy = { rules: [{ then: 'ask' as const }] }
+const by = 'user:bea'
+const input = { type: 'object', properties: { pin: { type: 'string', writeOnly: true } } } as const
+const sending = (got: unknown[]) =>
+  tool({ name: 'send', description: 'Sends.', input, onCrash: 'rerun', execute: (given) => void got.push(given) })
+
+const item = async (runtime: Runtime): Promise<InboxItem> => {
+  let found: InboxItem | undefined
+  await vi.waitUntil(async () => ([found] = await runtime.inbox()) && found !== undefined, { timeout: 10_000 })
+  return found as InboxItem
+}
+
+test('POL-3 DUR-12: [redacted] on an item stands for what it was also where this process does not know the secret', async () => {
+  const { store } = disk()
+  const got: unknown[] = []
+  const send = sending(got)
+  const asked = { id: 'a', name: 'send', input: { to: 'ada', key: `Bearer ${word}`, line: ['-H', word] } }
+  const first = await opened({ store, tools: [send], policy, secrets: [word] })
+  first
+    .session('s')
+    .run([asked])
+    .catch(() => {})
+  await item(first)
+  await first.close()
+  const second = await opened({ store, tools: [send], policy })
+  const run = second.session('s').run([asked])
+  const { id, args } = await item(second)
+  expect(args).toEqual({ to: 'ada', key: 'Bearer [redacted]', line: ['-H', '[redacted]'] })
+  expect(await second.decide(id, { edit: { ...(args as object), line: ['-v', '[redacted]'] }, by })).toMatchObject({ answer: 'invalid' })
+  expect(await second.decide(id, { edit: { ...(args as object), to: 'bob' }, by })).toMatchObject({ status: 'edited' })
+  await run
+  expect(got).toEqual([{ to: 'bob', key: `Bearer ${word}`, line: ['-H', word] }])
+})
+
+test('POL-3: words of the arguments themselves that look like it may stay', async () => {
+  const got: unknown[] = []
+  const runtime = await opened({ tools: [sending(got)], policy })
+  const asked = { note: 'the log says [redacted]', all: ['[redacted]', 'x'], to: 'ada', pin: '4711' }
+  const run = runtime.session('s').run([{ id: 'a', name: 'send', input: asked }])
+  const { id, args } = await item(runtime)
+  const edit = { ...(args as object), to: 'bob', all: ['[redacted]', 'y'] }
+  expect(await runtime.decide(id, { edit, by })).toMatchObject({ status: 'edited' })
+  await run
+  expect(got).toEqual([{ ...asked, to: 'bob', all: ['[redacted]', 'y'] }])
+})
