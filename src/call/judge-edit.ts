@@ -5,11 +5,13 @@
 import type { AskItem } from '../journal/asks.ts'
 import type { CallRecord } from '../journal/call-state.ts'
 import { PawlError } from '../kernel/errors.ts'
+import { spawnName } from '../kernel/task.ts'
 import { decode, encode, isAttachment, type Json } from '../kernel/value.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
 import { redactedWord } from '../secret/matcher.ts'
-import { copiedHidden, hides, shownArgs, untoldProblem } from '../tool/hidden.ts'
+import { copiedHidden, hiddenWord, hides, shownArgs, untoldProblem } from '../tool/hidden.ts'
 import type { Problem } from '../tool/schema.ts'
+import type { Tool } from '../tool/tool.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import { checkedFor, type Judge, toolOf } from './judge.ts'
 
@@ -27,12 +29,17 @@ export const judgeEdit =
     // before the accepted arguments are.
     const was = decode(call.args ?? call.input)
     const seen = judge.redact.deep(shownArgs(tool, decode(shown), tools))
-    const copies: Json[] = []
-    const input = same(seen, was) ? given : asItWas(given, was, seen, copies)
+    const copies: string[] = []
+    const input = same(seen, was)
+      ? given
+      : startsAnother(tool, given, was)
+        ? asItWas(given, {}, {}, copies)
+        : asItWas(given, was, seen, copies)
     const hidden = hides(tool, tools)
     const copied = hidden ? copiedHidden(tool, input, tools) : []
     if (copied.length > 0) return { problems: told(copied) }
-    if (copies.length > 0) return { problems: [`${redactedWord} stands for a secret that is not shown; give the value itself.`] }
+    if (copies.length > 0)
+      return { problems: [...new Set(copies)].map((word) => `${word} stands for a value that is not shown; give the value itself.`) }
     const checked = await checkedFor(judge, call, tool, 'An input schema', () => tool.input.check(input))
     if (!checked) return { problems: ['The schema of the tool could not check the arguments; the call still waits.'] }
     if (!checked.ok) return { problems: told(hidden ? checked.problems.map(untoldProblem) : checked.problems) }
@@ -40,24 +47,34 @@ export const judgeEdit =
     return { input, fingerprint: fingerprintOf({ tenant, call: call.uid, tool: toolFingerprint, args: encode(checked.value) }) }
   }
 
-/** What was left as it was shown is what it was before; in a list that was changed nobody can tell which item is which. `copies`: what still has the word. */
-function asItWas(given: Json, was: Json, seen: Json, copies: Json[]): Json {
+/** What is hidden for one tool may be shown by another: then it is for the person to say all of it. */
+const startsAnother = ({ name }: Tool, given: Json, was: Json): boolean =>
+  name === spawnName && isObject(given) && isObject(was) && given.tool !== was.tool
+
+/** What was left as it was shown is what it was before; in a list that was changed nobody can tell which item is which. `copies`: words that are still there. */
+function asItWas(given: Json, was: Json, seen: Json, copies: string[]): Json {
   if (same(given, seen)) return was
   if (!isObject(given) || !isObject(was) || !isObject(seen)) {
     // The arguments may have had the word themselves.
-    if (hasWord(given) && !(hasWord(was) && same(was, seen))) copies.push(given)
+    const own = same(was, seen) ? wordsIn(was) : []
+    copies.push(...wordsIn(given).filter((word) => !own.includes(word)))
     return given
   }
   const all = Object.entries(given).map(([key, value]): [string, Json] => {
     const [before, shown] = [was, seen].map((of) => (Object.hasOwn(of, key) ? of[key] : undefined))
     if (before !== undefined && shown !== undefined) return [key, asItWas(value, before, shown, copies)]
-    if (hasWord({ [key]: value })) copies.push(value)
+    copies.push(...wordsIn({ [key]: value }))
     return [key, value]
   })
   return Object.fromEntries(all)
 }
 
-const hasWord = (value: Json): boolean => encode(value).includes(redactedWord)
+/** One stands for a whole value, the other for a part of a text. */
+function wordsIn(value: Json): string[] {
+  const text = encode(value)
+  return [...(text.includes(JSON.stringify(hiddenWord)) ? [hiddenWord] : []), ...(text.includes(redactedWord) ? [redactedWord] : [])]
+}
+
 const same = (one: Json, other: Json): boolean => encode(one) === encode(other)
 
 const isObject = (value: Json): value is { [key: string]: Json } =>

@@ -48,3 +48,25 @@ test('POL-3: words of the arguments themselves that look like it may stay', asyn
   await run
   expect(got).toEqual([{ ...asked, to: 'bob', all: ['[redacted]', 'y'] }])
 })
+
+test('DUR-12 POL-3: what is hidden for one tool is not handed to another that a person starts instead', async () => {
+  const got: unknown[] = []
+  const about = { description: 'd', background: true, execute: (given: unknown) => void got.push(given) }
+  const door = tool({ name: 'door', input, ...about })
+  const echo = tool({ name: 'echo', input: { type: 'object' }, ...about })
+  const runtime = await opened({ tools: [door, echo], policy })
+  const run = runtime
+    .session('s')
+    .run([{ id: 'a', name: 'spawn_background', input: { tool: 'door', args: { pin: '4711-4711', to: 'ada' } } }])
+  const { id, args } = await item(runtime)
+  expect(args).toEqual({ tool: 'door', args: { pin: '[hidden]', to: 'ada' } })
+  expect(await runtime.decide(id, { edit: { ...(args as object), tool: 'echo' }, by })).toEqual({
+    answer: 'invalid',
+    problems: ['[hidden] stands for a value that is not shown; give the value itself.'],
+  })
+  expect(await runtime.decide(id, { edit: { tool: 'echo', args: { to: 'ada' } }, by })).toMatchObject({ status: 'edited' })
+  await run
+  const second = await item(runtime)
+  expect(second).toMatchObject({ tool: 'echo', args: { to: 'ada' } })
+  await runtime.decide(second.id, { deny: true, by })
+})
