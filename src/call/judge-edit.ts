@@ -42,7 +42,8 @@ export const judgeEdit =
       return { problems: [...new Set(copies)].map((word) => `${word} stands for a value that is not shown; give the value itself.`) }
     const checked = await checkedFor(judge, call, tool, 'An input schema', () => tool.input.check(input))
     if (!checked) return { problems: ['The schema of the tool could not check the arguments; the call still waits.'] }
-    if (!checked.ok) return { problems: told(hidden ? checked.problems.map(untoldProblem) : checked.problems) }
+    // What came may be what they were not shown.
+    if (!checked.ok) return { problems: told(hidden || input !== given ? checked.problems.map(untoldProblem) : checked.problems) }
     const { tenant } = call.position
     return { input, fingerprint: fingerprintOf({ tenant, call: call.uid, tool: toolFingerprint, args: encode(checked.value) }) }
   }

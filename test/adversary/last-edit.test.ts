@@ -1,6 +1,6 @@
 import { type InboxItem, type Runtime, tool } from 'pawl'
 import { expect, test, vi } from 'vitest'
-import { disk, opened } from './values-kit.ts'
+import { disk, opened, printed } from './values-kit.ts'
 
 const word = 'correct-horse-battery'
 const policy = { rules: [{ then: 'ask' as const }] }
@@ -69,4 +69,45 @@ test('DUR-12 POL-3: what is hidden for one tool is not handed to another that a 
   const second = await item(runtime)
   expect(second).toMatchObject({ tool: 'echo', args: { to: 'ada' } })
   await runtime.decide(second.id, { deny: true, by })
+})
+
+test('DUR-12 POL-3: what is wrong with an edit is told without the secret that was left in it', async () => {
+  const short = { properties: { key: { type: 'string', maxLength: 3 } } }
+  const picky = {
+    type: 'object',
+    properties: { key: { type: 'string' } },
+    if: { properties: { to: { const: 'bob' } } },
+    then: short,
+  } as const
+  const send = tool({ name: 'send', description: 'Sends.', input: picky, execute: () => 'sent' })
+  const runtime = await opened({ tools: [send], policy, secrets: [word] })
+  const run = runtime.session('s').run([{ id: 'a', name: 'send', input: { to: 'ada', key: word } }])
+  const { id, args } = await item(runtime)
+  expect(await runtime.decide(id, { edit: { ...(args as object), to: 'bob' }, by })).toEqual({
+    answer: 'invalid',
+    problems: ['key: expected string with at most 3 characters'],
+  })
+  await runtime.decide(id, { deny: true, by })
+  await run
+})
+
+test('DUR-12 POL-5: nor is a secret told among what there is to choose from', async () => {
+  const pick = tool({
+    name: 'pick',
+    description: 'd',
+    input: { type: 'object' },
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      const asked = await ctx.ask({ text: 'Which?', choices: [`Use ${word}`, 'none'], deadline: '1d' })
+      return (await asked.value).answer
+    },
+  })
+  const runtime = await opened({ tools: [pick], secrets: [word] })
+  const run = runtime.session('s').run([{ id: 'a', name: 'pick' }])
+  const { id } = await item(runtime)
+  const said = await runtime.decide(id, { answer: 'all', by })
+  expect(said).toMatchObject({ answer: 'invalid' })
+  expect(printed(said)).not.toContain(word)
+  await runtime.decide(id, { answer: 'none', by })
+  expect(await run).toMatchObject([{ status: 'success', value: 'none' }])
 })
