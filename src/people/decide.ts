@@ -48,10 +48,14 @@ export interface DecideHost {
   readonly seal: Seal
   readonly mostBytes: number
   /**
-   * What an approval of arguments that a person wrote is bound to, for the tool they were shown (its fingerprint), and the arguments with what was hidden
-   * from them; or what is wrong.
+   * What an approval of arguments that a person wrote is bound to, for the tool they were shown, and the arguments with what was hidden from them; or what is
+   * wrong.
    */
-  judgeEdit(call: CallRecord, input: Json, shown: string): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }>
+  judgeEdit(
+    call: CallRecord,
+    input: Json,
+    shown: Pick<AskItem, 'toolFingerprint' | 'args'>,
+  ): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }>
   /** What is wrong with a result that a person gives instead of the tool's. */
   judgeAnswer(call: CallRecord, value: unknown, must: boolean): Soon<readonly string[]>
 }
@@ -228,7 +232,7 @@ async function decidedBy(
   const given = decode(value as string)
   const invalid = (problems: readonly string[]): DecideAnswer => ({ answer: 'invalid', problems })
   if (verb === 'edit') {
-    const judged = await host.judgeEdit(call, given, item.toolFingerprint)
+    const judged = await host.judgeEdit(call, given, item)
     return 'problems' in judged ? invalid(judged.problems) : { decision: 'edit', at, votes, ...judged }
   }
   if (item.question) {

@@ -30,7 +30,11 @@ export function openPeople(
   const { store, clock } = host
   return {
     inbox: (query) => inbox(host, query),
-    decide: (id, decision) => decide(host, id, decision),
+    async decide(id, decision) {
+      const said = await decide(host, id, decision)
+      // What is wrong may be told with what there is to choose from.
+      return said.answer === 'invalid' ? { ...said, problems: host.redact.deep(said.problems) } : said
+    },
     rules: rememberedRules(store, clock),
     connections: openConnections(host),
     clients: openClients(host),

@@ -123,8 +123,9 @@ interface Span {
 
 /** Takes what a matcher finds out of a text that may come in pieces. */
 export class Stream {
-  readonly #matcher: Matcher
-  #state = 0
+  readonly #matchers: readonly Matcher[]
+  /** Of each matcher. */
+  readonly #states: number[]
   /** Long texts whose beginning was read, and how much of each: for a set, and in a row, which is quick. */
   readonly #followed = new Set<Long>()
   #following: Following[] = []
@@ -134,8 +135,10 @@ export class Stream {
   /** What is to be taken out of it, in order, apart from each other. */
   #spans: Span[] = []
 
-  constructor(matcher: Matcher) {
-    this.#matcher = matcher
+  /** What any of them finds: what overlaps is taken out together, whoever found it. */
+  constructor(...matchers: readonly Matcher[]) {
+    this.#matchers = matchers
+    this.#states = matchers.map(() => 0)
   }
 
   /** The same text, not a copy, where there is nothing to take out. */
@@ -146,36 +149,41 @@ export class Stream {
 
   push(piece: string): string {
     this.#read(piece)
-    const begun = Math.max(this.#matcher.depth(this.#state), ...this.#following.map(({ matched }) => matched))
+    const depths = this.#matchers.map((matcher, which) => matcher.depth(this.#states[which] as number))
+    const begun = Math.max(...depths, ...this.#following.map(({ matched }) => matched))
     return this.#take(this.#start + this.#held.length - begun)
   }
 
   end(): string {
-    this.#state = 0
+    this.#states.fill(0)
     this.#followed.clear()
     this.#following = []
     return this.#take(this.#start + this.#held.length)
   }
 
   #read(piece: string): void {
-    const matcher = this.#matcher
-    let state = this.#state
+    const matchers = this.#matchers
+    const states = this.#states
     let at = this.#start + this.#held.length
     for (let index = 0; index < piece.length; index++) {
       const unit = piece.charCodeAt(index)
-      state = matcher.step(state, unit)
       at++
-      const length = matcher.ends(state)
-      if (length > 0) this.#found(at - length, at)
       if (this.#following.length > 0) this.#follow(unit, at)
-      for (const long of matcher.longs(state) ?? none) {
-        if (this.#followed.has(long)) continue
-        this.#followed.add(long)
-        this.#following.push({ long, text: long.text, fallbacks: long.fallbacks, matched: headLength })
+      for (let which = 0; which < matchers.length; which++) {
+        const matcher = matchers[which] as Matcher
+        const state = (states[which] = matcher.step(states[which] as number, unit))
+        const length = matcher.ends(state)
+        if (length > 0) this.#found(at - length, at)
+        for (const long of matcher.longs(state) ?? none) this.#begin(long)
       }
     }
-    this.#state = state
     this.#held += piece
+  }
+
+  #begin(long: Long): void {
+    if (this.#followed.has(long)) return
+    this.#followed.add(long)
+    this.#following.push({ long, text: long.text, fallbacks: long.fallbacks, matched: headLength })
   }
 
   /** What matches less than its beginning is in the tree again. */

@@ -11,6 +11,8 @@ const shortestSecret = 8
 const mostLearned = 1_000
 /** Of all that were learned, in characters: what they may be spelled like takes many times that. */
 const mostCharacters = 512 * 1024
+/** What was learned last is looked for by itself until there is so much of it: to look for all anew takes long where there is much. */
+const mostFresh = 32
 
 export type Secrets = readonly string[] | (() => readonly string[])
 
@@ -37,12 +39,14 @@ export class Redactor {
   /** Values that this process came to know as secret, as they may be spelled: tokens, secret answers. What was used longest ago is forgotten first. */
   readonly #learned = new Map<string, readonly string[]>()
   #characters = 0
+  /** Learned since the first matcher was made; what was forgotten since is still in that. */
+  #fresh: string[] = []
   #learnedAnew = false
   readonly #secrets: () => readonly string[]
   /** What is taken out by its shape, whatever the host named. */
   readonly #byShape: (text: string) => string
   #known: readonly string[] = []
-  #matcher: Matcher | null = null
+  #matchers: readonly Matcher[] = []
 
   /** `shortest`: what is shorter is left alone, as it would take words out of ordinary text. */
   constructor(secrets: Secrets, byShape: (text: string) => string = (text) => text, shortest = shortestSecret) {
@@ -73,20 +77,21 @@ export class Redactor {
       this.#learned.delete(oldest)
       this.#characters -= oldest.length
     }
+    if (this.#fresh.length <= mostFresh) this.#fresh.push(secret)
     this.#learnedAnew = true
     this.#generation++
   }
 
   text(text: string): string {
-    const matcher = this.#current()
+    const matchers = this.#current()
     const shown = this.#byShape(text)
-    return matcher === null ? shown : new Stream(matcher).whole(shown)
+    return matchers.length === 0 ? shown : new Stream(...matchers).whole(shown)
   }
 
   stream(): RedactedStream {
     const opened = (): Stream | null => {
-      const matcher = this.#current()
-      return matcher && new Stream(matcher)
+      const matchers = this.#current()
+      return matchers.length === 0 ? null : new Stream(...matchers)
     }
     let stream = opened()
     let generation = this.#generation
@@ -120,19 +125,25 @@ export class Redactor {
   }
 
   /** Made again only when the secrets are others. */
-  #current(): Matcher | null {
+  #current(): readonly Matcher[] {
     const now = this.#asked()
     const isOld = now === this.#known || (now.length === this.#known.length && now.every((each, index) => each === this.#known[index]))
-    if (!isOld || this.#learnedAnew) {
-      this.#known = [...now]
-      this.#learnedAnew = false
-      const named = this.#known.flatMap((secret) => spellingsOf(secret, this.#shortest))
-      const spellings = new Set([...named, ...[...this.#learned.values()].flat()])
-      this.#matcher = spellings.size === 0 ? null : new Matcher(spellings)
+    if (isOld && !this.#learnedAnew) return this.#matchers
+    this.#learnedAnew = false
+    const [first] = this.#matchers
+    if (isOld && first && this.#fresh.length <= mostFresh) {
+      this.#matchers = [first, ...matcherOf(this.#fresh.flatMap((secret) => this.#learned.get(secret) ?? []))]
+      return this.#matchers
     }
-    return this.#matcher
+    this.#known = [...now]
+    this.#fresh = []
+    const named = this.#known.flatMap((secret) => spellingsOf(secret, this.#shortest))
+    this.#matchers = matcherOf([...named, ...[...this.#learned.values()].flat()])
+    return this.#matchers
   }
 }
+
+const matcherOf = (spellings: readonly string[]): Matcher[] => (spellings.length === 0 ? [] : [new Matcher(new Set(spellings))])
 
 /** How a secret may be written; none if it is too short. */
 function spellingsOf(secret: string, shortest: number): string[] {

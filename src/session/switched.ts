@@ -61,6 +61,8 @@ export class Switched {
 
   async #switchOff(name: string): Promise<boolean> {
     if (typeof name !== 'string') throw new PawlError('capability_unknown', 'A name is a text.')
+    // What is to be on from the start is off only if it was on before.
+    await this.begun()
     const was = await this.#switches.switchOff(this.#of, name)
     await this.list()
     return was

@@ -9,7 +9,7 @@ import type { JsonSchema } from './schema.ts'
 import type { Tool } from './tool.ts'
 import type { Toolset } from './toolset.ts'
 
-const hiddenWord = '[hidden]'
+export const hiddenWord = '[hidden]'
 
 type Hiding = Pick<Tool, 'name' | 'input'>
 /** Those among which the tool is that another one starts; asked for only where one does. */

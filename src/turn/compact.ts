@@ -45,7 +45,7 @@ export async function sumUp(
   const text = [...before, ...older.map((each) => spoken(history.shownOf(each)))].join('\n\n')
   // In bytes, which tell more of tokens than characters do.
   const fits = Math.min(1, (limit * 2.5) / bytesIn(text))
-  const half = Math.floor((text.length * fits) / 2)
+  const half = Math.max(1, Math.floor((text.length * fits) / 2))
   const given = fits === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
   const request = {
     instructions,

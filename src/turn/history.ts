@@ -24,6 +24,8 @@ export interface KeptMessage extends StoredMessage {
   readonly account?: Account
   /** In which frame it was said, where that is not the one its turn began in: what says so may be summed up. */
   readonly frame?: string
+  /** The model of that frame, which may be of one before it. */
+  readonly frameModel?: string
   /** As it was to be shown when it was said, where that is not as it is: its tools may be gone. */
   readonly shown?: Message
   /** It is sealed. */

@@ -71,11 +71,8 @@ export class OpenTurn {
     await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
     await Promise.allSettled(this.#set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
-    for (const each of this.#history.ofTurn(this.#id)) {
-      const lost = this.#recalls(each)
-      if (lost) return lost
-    }
-    if (this.#last) return null
+    const lost = this.#recalls(this.#history.ofTurn(this.#id))
+    if (lost || this.#last) return lost
     await this.#mend()
     const { message } = this.#request
     for (const { message: said, rows, secret } of await this.#arrived(true)) this.#say(said, rows, secret ? { secret } : {})
@@ -94,14 +91,12 @@ export class OpenTurn {
     )
   }
 
-  /** What an earlier execution has come to. */
-  #recalls({
-    message,
-    frame = message.role === 'frame' ? message.frame : undefined,
-    account = this.#account,
-  }: KeptMessage): Outcome | null {
-    this.#account = account
-    return frame === undefined || frame === this.#frame.name ? null : this.#switched({ frame })
+  /** What an earlier execution has come to, as what was said last tells. */
+  #recalls(said: readonly KeptMessage[]): Outcome | null {
+    this.#account = said.findLast(({ account }) => account)?.account ?? this.#account
+    const last = said.findLast(({ frame, message }) => frame !== undefined || message.role === 'frame')
+    const frame = last?.message.role === 'frame' ? last.message.frame : last?.frame
+    return frame === undefined ? null : this.#switched({ frame }, last?.frameModel)
   }
 
   async runCalls(): Ends {
@@ -162,10 +157,10 @@ export class OpenTurn {
   }
 
   /** Works in another frame from now on; how the turn ends if there is none of that name. */
-  #switched({ frame: name }: { readonly frame: string }): Outcome | null {
+  #switched({ frame: name }: { readonly frame: string }, before = this.#frame.model): Outcome | null {
     const frame = this.#host.frame(name)
     if (!frame) return failure({ class: 'unavailable', code: 'frame_unknown', message: `There is no frame '${name}' to hand the turn to.` })
-    const model = frame.model === undefined ? this.#frame.model : modelOf(frame.model, this.#host).name
+    const model = frame.model === undefined ? before : modelOf(frame.model, this.#host).name
     this.#frame = termsOf(frame, model)
     return null
   }
@@ -313,7 +308,7 @@ export class OpenTurn {
     const { position } = this.#invocation.request
     const { usage, model } = more
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
-    const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name }
+    const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name, frameModel: this.#frame.model }
     const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...frame, ...more, message }
     return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#set, this.#history))
   }

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { Matcher, Stream } from '../../src/secret/matcher.ts'
+import { Redactor } from '../../src/secret/redact.ts'
+
+/** The same numbers every time. */
+let seed = 7
+function below(most: number): number {
+  seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff
+  return (seed >>> 8) % most
+}
+const pick = <T>(of: readonly T[]): T => of[below(of.length)] as T
+const some = (length: number): string => Array.from({ length }, () => pick(['a', 'b'])).join('')
+/** However many stand side by side: pieces cannot tell. */
+const merged = (text: string): string => text.replace(/(?:\[redacted\])+/g, '[redacted]')
+
+function simply(text: string, secrets: readonly string[]): string {
+  const marks = new Uint8Array(text.length)
+  for (const secret of secrets)
+    for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + 1)) marks.fill(1, at, at + secret.length)
+  return merged(
+    text
+      .split('')
+      .map((unit, at) => (marks[at] ? '[redacted]' : unit))
+      .join(''),
+  )
+}
+
+function inPieces(text: string, { push, end }: { push(piece: string): string; end(): string }): string {
+  let out = ''
+  for (let at = 0; at < text.length;) {
+    const length = 1 + below(pick([2, 40]))
+    out += push(text.slice(at, at + length))
+    at += length
+  }
+  return merged(out + end())
+}
+
+test('DUR-12: what overlaps, repeats itself and comes in pieces is taken out as if all were searched for one by one', () => {
+  for (let round = 0; round < 1_500; round++) {
+    const base = some(20 + below(60))
+    const secrets = Array.from({ length: 1 + below(5) }, () => {
+      const from = pick([base, 'ab'.repeat(40), 'a'.repeat(80)])
+      const start = below(from.length - 8)
+      return from.slice(start, start + 8 + below(60))
+    })
+    const text = Array.from({ length: 6 }, () =>
+      pick([some(below(20)), pick(secrets), pick(secrets).slice(0, below(60)), pick(secrets).slice(below(40)), base.slice(below(30))]),
+    ).join('')
+    const half = below(secrets.length + 1)
+    const matchers = [secrets.slice(0, half), secrets.slice(half)].map((each) => new Matcher(each))
+    const expected = simply(text, secrets)
+    expect(merged(new Stream(...matchers).whole(text)), JSON.stringify({ secrets, text })).toBe(expected)
+    const stream = new Stream(...matchers)
+    const pieces = inPieces(text, { push: (piece) => stream.push(piece), end: () => stream.end() })
+    expect(pieces, JSON.stringify({ secrets, text })).toBe(expected)
+  }
+})
+
+test('DUR-12: where many secrets are known, one that is learned is taken out at once, and so are those before it', () => {
+  const redactor = new Redactor(['named-by-the-host'])
+  const secretOf = (number: number): string => `token-${number}-${Buffer.from(String(Math.sin(number + 1))).toString('hex')}`
+  for (let number = 0; number < 1_000; number++) redactor.learn(secretOf(number))
+  for (let number = 1_000; number < 1_060; number++) {
+    redactor.learn(secretOf(number))
+    expect(redactor.text(`a ${secretOf(number)} b ${secretOf(number - 500)} c named-by-the-host`)).toBe(
+      'a [redacted] b [redacted] c [redacted]',
+    )
+  }
+})
