@@ -82,7 +82,8 @@ async function pause({ invocation }: Asking, { attempt }: Interruption): Promise
 }
 
 const firstPauseMs = 1_000
-const longestPauseMs = 60_000
+/** It was a lease, too, until anybody knew. */
+const longestPauseMs = 8_000
 
 /** The stricter of what the tool was and what it is wins (CALL-7). */
 const onCrashNow = (invocation: Invocation, tool: Tool): OnCrash => (invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool))

@@ -220,7 +220,7 @@ export const runTaskRound = (round: TaskRound): Promise<TaskReport> =>
   })
 
 async function allEnded(store: Store): Promise<void> {
-  for (const until = performance.now() + 20_000; performance.now() < until;) {
+  for (const until = performance.now() + 60_000; performance.now() < until;) {
     if ((await store.unsettled({ after: '', limit: 1 })).length === 0) return
     await pause(20)
   }
