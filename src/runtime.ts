@@ -68,6 +68,7 @@ import type { Toolset } from './tool/toolset.ts'
 import { driving } from './runtime/drive.ts'
 import { timeOrderedId } from './runtime/ids.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
+import { shownCall } from './runtime/shown-call.ts'
 import { openTurns } from './runtime/turns.ts'
 import { withoutKeys } from './wait/key.ts'
 import { checkedAnswer } from './wait/resolution.ts'
@@ -81,9 +82,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const { poisonAfter = 3, worker: works = true } = options
-  if (!Number.isInteger(poisonAfter) || poisonAfter < 1) {
-    throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
-  }
   const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
   // Both come with the store.
   let pins: PinsOnRecord
@@ -107,9 +105,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const most = scheduleLimits(options.schedules)
   const hooks = [...checkHooks(options.hooks ?? []), ...switches.hooks((...of) => registry.live(...of))]
-  if (options.announce !== undefined && typeof options.announce !== 'function')
-    throw new PawlError('config_invalid', 'announce is not a function.')
-  if (options.app !== undefined && typeof options.app !== 'function') throw new PawlError('config_invalid', 'app is not a function.')
   const apps = options.app ? new Apps(options.app) : null
   const show = showing({ hooks, budget: output, clock, logger, redact })
   const own = !isStore(options.store)
@@ -129,6 +124,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const live = (of: string, id: string): Toolset => registry.live(of, id)
+    const shown = shownCall(show, live)
     const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: live }))
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
@@ -168,6 +164,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       ids,
       logger,
       words,
+      result: shown.words,
       shown: (text) => redact.text(text),
       mostBytes: sizes.arguments,
       longestReason: sizes.event,
@@ -183,7 +180,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       background,
       batches,
       records,
-      show,
+      shown,
       sizes,
       poisonAfter,
       sealAll,

@@ -6,7 +6,7 @@ import { isName } from '../kernel/id.ts'
 import { said } from '../kernel/said.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { canonical } from '../kernel/canonical.ts'
-import { encode, type Json } from '../kernel/value.ts'
+import { encode, holdsAttachment, type Json } from '../kernel/value.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard } from '../store/store.ts'
@@ -82,6 +82,8 @@ export async function emit(host: EmitHost, of: Emitting, event: string, payload:
   if (!isName(key)) refuse(`The key is ${said(key)}; an event needs one, so that emitted twice it has happened once.`)
   if (session !== undefined && !isName(session)) refuse('The session must be the id of one.')
   const text = encode(payload ?? null)
+  if (holdsAttachment(payload))
+    refuse('The payload holds an attachment, which belongs to its call. Keep its bytes as a file of the session.')
   if (!fits(text, host.mostBytes)) refuse(`The payload has ${bytesIn(text)} bytes; at most ${host.mostBytes} are kept.`)
   const name = occurrenceName(tenant, occurrenceKey(event, key))
   for (;;) {

@@ -1,6 +1,7 @@
 // What tasks, schedules and triggers need from the runtime around them.
 
 import type { Asked, Engine } from '../engine/engine.ts'
+import type { CallRecord } from '../journal/call-state.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
@@ -32,6 +33,8 @@ export interface Reading {
   readonly store: Store
   /** The same outcome, its words without secrets (DUR-12). */
   words(outcome: Outcome): Outcome
+  /** How a settled call ended, in the words that a model reads of it. */
+  result(call: CallRecord): Promise<string>
   /** The same text without secrets, as a model may read it. */
   shown(text: string): string
 }

@@ -12,7 +12,7 @@ import { everyKept } from '../store/every-kept.ts'
 import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
 import type { Reading } from './host.ts'
-import { readTask } from './read-task.ts'
+import { readTask, resultOf, toldOf } from './read-task.ts'
 
 export interface Notice {
   /** Say it to `acknowledge` when it has been told. */
@@ -46,7 +46,7 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
     const found: Notice[] = []
     for await (const { key } of everyKept(store, { of: 'task-wake', ...of })) {
       const task = await readTask(host, of, key)
-      if (task && isTerminal(task.state)) found.push(endOf(task))
+      if (task && isTerminal(task.state)) found.push(endOf(task, await resultOf(host, of, key)))
     }
     const end = await store.kept(endName(of, ''))
     const until = end ? (JSON.parse(end.value) as EndRow).at : Infinity
@@ -103,14 +103,16 @@ export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['keep']>
 /** A title cannot end the mark. */
 const named = (title: string): string => JSON.stringify(title.replaceAll(/[[\]]/g, ' '))
 
-function endOf(task: Task): Notice {
-  const { id, title, state, summary, resultPath, logPath, finishedAt } = task
+function endOf(task: Task, given: string | null): Notice {
+  const { id, title, state, resultPath, logPath, finishedAt } = task
+  const { summary, result } = toldOf(task, given)
   const lines = [
     noticeMark(`Task ${named(title)} (${id}) finished: ${state}.`),
     `- tool: ${task.tool}`,
     ...(summary === null ? [] : [`- summary: ${quotedInNotice(summary)}`]),
     ...(resultPath === null ? [] : [`- result_path: ${resultPath}`]),
     ...(logPath === null ? [] : [`- log_path: ${logPath}`]),
+    ...(result === undefined ? [] : ['- result:', quotedInNotice(result)]),
   ]
   return { id: `${endPrefix}${id}`, at: finishedAt ?? 0, about: 'end', task: id, text: lines.join('\n') }
 }
@@ -119,6 +121,7 @@ const says: Readonly<Record<NoticeRow['about'], string>> = {
   message: 'sent a message',
   request: 'is awaiting input',
   event: 'told',
+  lost: 'lost its worker',
   schedule: 'is due',
   trigger: 'was triggered',
 }

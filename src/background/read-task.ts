@@ -41,6 +41,13 @@ export async function taskIn({ store, words, shown: told }: Reading, kept: Kept)
   )
 }
 
+/** How it ended, in the words that a model reads of it; null while it has not, or of what stands for a schedule. */
+export async function resultOf(host: Reading, { tenant, session }: Scope, id: string): Promise<string | null> {
+  const kept = typeof id === 'string' && id !== '' ? await host.store.kept(taskName({ tenant, session }, id)) : undefined
+  const call = kept && (await host.store.call((JSON.parse(kept.value) as TaskRow).uid))
+  return call?.state === 'settled' ? host.result(call) : null
+}
+
 interface Found {
   /** Without secrets. */
   told(text: string): string
@@ -96,9 +103,27 @@ export function summaryOf(outcome: Outcome): string {
         : outcome.status === 'cancelled'
           ? outcome.cancellation.message
           : outcome.unknown.message
+  return firstLine(said)
+}
+
+function firstLine(said: string): string {
   const line = said.split('\n', 1)[0] ?? ''
   return line.length > longestSummary ? `${line.slice(0, longestSummary).toWellFormed()}…` : line
 }
+
+/** For a model: a line about how it ended, and all that it reads of it where that is more. What hooks took out of a result is in neither. */
+export function toldOf(
+  { outcome, summary }: Pick<Task, 'outcome' | 'summary'>,
+  result: string | null,
+): { summary: string | null; result?: string } {
+  if (result === null) return { summary }
+  const said = result.replace(head, '')
+  const line = outcome?.status === 'success' && outcome.summary !== undefined ? summary : firstLine(said)
+  return line === said ? { summary: line } : { summary: line, result }
+}
+
+/** How parts that tell of no success begin. */
+const head = /^\[Tool [a-z ]+\](?:\n|$)/
 
 export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
   const { store } = host

@@ -12,7 +12,7 @@ import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { isTerminal } from '../kernel/task.ts'
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { decode, encode, fromRow, type Json, toRow } from '../kernel/value.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Guard, Store } from '../store/store.ts'
 import type { EmittedEvent, SignalAnswer, Task, TaskMessage } from '../tool/task.ts'
@@ -62,8 +62,9 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
   if (task.kind === movedKind) throw new PawlError('task_invalid', 'It began as a call that somebody waited for: it hears nothing.')
   const place = signalsName(owner, task.id, name)
   const { tenant, session } = owner
-  const own = key === undefined ? {} : { key, hash: hash('sha256', canonical(value), 'base64url') }
-  const came: Came = { value, ...own, ...(message ? { message: { id: message.id, at: message.at } } : {}) }
+  const row = toRow(value)
+  const own = key === undefined ? {} : { key, hash: hash('sha256', canonical(row), 'base64url') }
+  const came: Came = { value: row, ...own, ...(message ? { message: { id: message.id, at: message.at } } : {}) }
   for (let tries = 0; tries < mostTries; tries++) {
     const kept = await store.kept(place)
     const signals = kept ? (JSON.parse(kept.value) as Signals) : noSignals
@@ -76,7 +77,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     if (message?.inReplyTo !== undefined) await checkReply(store, owner, task, message.inReplyTo, signals)
     if (signals.came.length >= mostSignals) return { full: `${mostSignals} signals of this name have come already.` }
     const { wait, over } = await firstOpen(store, signals.waiting)
-    if (!wait && keptIn(signals) + JSON.stringify(value).length > mostKept)
+    if (!wait && keptIn(signals) + JSON.stringify(row).length > mostKept)
       return { full: 'The task does not listen, and more than 4 MiB would be kept for it.' }
     const next = arrived(came, signals, { over, ...(wait ? { for: wait.id } : {}) })
     const guards: Guard[] = [{ kind: 'kept', ...place, revision: kept?.revision ?? 0 }, { kind: 'unsettled', call: task.call }, ...fence]
@@ -84,7 +85,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     const subject = { tenant, session, call: task.call }
     const keep = [
       { ...place, value: JSON.stringify(next) },
-      ...(message ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(message) }] : []),
+      ...(message ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(rowOf(message)) }] : []),
     ]
     const events = [
       eventOf(subject, 'task.signal', at, { task: task.id, name }),
@@ -147,6 +148,13 @@ export async function sendMessage(
   return { ...message, ...sent.came.message }
 }
 
+const rowOf = (message: TaskMessage): TaskMessage => (message.data === undefined ? message : { ...message, data: toRow(message.data) })
+
+function messageIn(row: string): TaskMessage {
+  const message = JSON.parse(row) as TaskMessage
+  return message.data === undefined ? message : { ...message, data: fromRow(message.data) }
+}
+
 /** Both ways, oldest first. */
 export async function messages(
   store: Store,
@@ -158,7 +166,7 @@ export async function messages(
   let seen = after === undefined
   for await (const { key, value } of everyKept(store, { of: 'task-message', tenant, session }, `${task}:`)) {
     if (!key.startsWith(`${task}:`)) break
-    const message = JSON.parse(value) as TaskMessage
+    const message = messageIn(value)
     if (seen && found.push(message) >= limit && last === undefined) break
     if (last !== undefined && found.length > last) found.shift()
     seen ||= message.id === after
@@ -179,7 +187,7 @@ export async function events(
   for await (const { key, value } of everyKept(store, { of: 'task-event', tenant, session }, from)) {
     if (!key.startsWith(prefix)) break
     const { type, payload, at } = JSON.parse(value) as { type: string; payload: unknown; at: number }
-    if (found.push({ number: Number(key.slice(prefix.length)), type, payload: decode(JSON.stringify(payload)), at }) >= limit) break
+    if (found.push({ number: Number(key.slice(prefix.length)), type, payload: fromRow(payload), at }) >= limit) break
   }
   return found
 }

@@ -8,6 +8,7 @@ import type { Json } from '../kernel/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { JsonSchema } from '../tool/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tool/task.ts'
+import { toldOf } from './read-task.ts'
 import { type Tool, tool } from '../tool/tool.ts'
 
 const text = (description: string): Json => ({ type: 'string', description })
@@ -20,8 +21,9 @@ const object = (properties: { [name: string]: Json }, required: string[] = []): 
 const taskId = text('The id of the task')
 
 /** What the model reads of a task: without what only programs need. */
-function shown(task: Task): { [key: string]: Json } {
-  const { id, kind, title, tool: name, state, status, progress, inputRequest, artifacts, summary, logPath, resultPath, attempt } = task
+async function shown(ctx: ToolContext, task: Task): Promise<{ [key: string]: Json }> {
+  const { id, kind, title, tool: name, state, status, progress, inputRequest, artifacts, logPath, resultPath, attempt } = task
+  const { summary } = await ended(ctx, task)
   const said = { status, progress, input_request: inputRequest, summary }
   return {
     task_id: id,
@@ -35,6 +37,15 @@ function shown(task: Task): { [key: string]: Json } {
     ...(resultPath === null || !isTerminal(state) ? {} : { result_path: resultPath }),
     attempt,
   }
+}
+
+/** How it ended; and all that it gave, where a line is not all. */
+const ended = async (ctx: ToolContext, task: Task): Promise<ReturnType<typeof toldOf>> =>
+  toldOf(task, isTerminal(task.state) ? await ctx.tasks.result(task.id) : null)
+
+async function whole(ctx: ToolContext, task: Task): Promise<{ result?: string }> {
+  const { result } = await ended(ctx, task)
+  return result === undefined ? {} : { result }
 }
 
 /** What the model can mend it reads; the rest is ours. */
@@ -149,7 +160,7 @@ const listTasks = tool({
       ...(kind === undefined ? {} : { kind: given(kind) }),
     }
     const tasks = await told(() => ctx.tasks.list({ ...query, limit: 50 }))
-    return { tasks: tasks.map(shown), count: tasks.length }
+    return { tasks: await Promise.all(tasks.map((task) => shown(ctx, task))), count: tasks.length }
   },
 })
 
@@ -164,7 +175,8 @@ const getTask = tool({
       const task = await found(ctx, given(id))
       const messages = await ctx.tasks.messages(task.id, { last: 20 })
       return {
-        task: shown(task),
+        task: await shown(ctx, task),
+        ...(await whole(ctx, task)),
         messages: messages.map(({ id: message, direction, text: words, asks }) => ({
           id: message,
           direction,
@@ -215,7 +227,7 @@ const moveCall = tool({
   execute: ({ call_id: id, batch }, ctx) =>
     told(async () => {
       const task = await ctx.tasks.adopt(given(id), { byModel: true, ...(batch === undefined ? {} : { batch: given(batch) }) })
-      return task ? { task: shown(task) } : { note: 'It has ended: its result is there.' }
+      return task ? { task: await shown(ctx, task) } : { note: 'It has ended: its result is there.' }
     }),
 })
 
@@ -260,7 +272,8 @@ const waitTask = tool({
       const task = await ctx.tasks.wait(known, { timeout: `${Number(seconds)}s`, until: 'input' })
       const over = isTerminal(task.state) || task.state === 'awaiting_input'
       return {
-        task: shown(task),
+        task: await shown(ctx, task),
+        ...(await whole(ctx, task)),
         timed_out: !over,
         ...(over ? {} : { message: 'It has not ended yet. Wait again, or go on: you will be told when it ends.' }),
       }

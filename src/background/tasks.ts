@@ -9,7 +9,7 @@ import { adoptTask, callMeant } from './adopt-task.ts'
 import type { Owner } from './host.ts'
 import { taskName, type TaskRow } from '../journal/task.ts'
 import { monitorKind } from './monitor.ts'
-import { listTasks, readTask } from './read-task.ts'
+import { listTasks, readTask, resultOf } from './read-task.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { events, messages, sendMessage, sendSignal } from './signals.ts'
 import { checkedId, startTask } from './start-task.ts'
@@ -78,6 +78,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, off
       return adoptTask(host, owner, record, about)
     },
     get: (id) => readTask(host, owner, id),
+    result: (id) => resultOf(host, owner, id),
     list: (query) => listTasks(host, owner, query),
     async wait(id, waiting) {
       const task = await found(id)

@@ -4,7 +4,7 @@ import { PawlError } from '../kernel/errors.ts'
 import { said } from '../kernel/said.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import type { WakePolicy } from '../kernel/task.ts'
-import { decode } from '../kernel/value.ts'
+import { decode, holdsAttachment } from '../kernel/value.ts'
 import { hides, untoldProblem } from '../tool/hidden.ts'
 import { taskBatch } from '../journal/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
@@ -81,6 +81,8 @@ export async function checkStart(
   if (!tool.background) refuse(`Tool does not support background execution: ${tool.name}.`)
   const { input, options } = host.ask(owner, { id: 'check', name: tool.name, input: request.input }, { batch: taskBatch })
   if (options?.unreadable !== undefined) refuse(`The input cannot be read: ${options.unreadable}.`)
+  if (holdsAttachment(decode(input)))
+    refuse('The input holds an attachment, which belongs to its call. Keep its bytes as a file of the session.')
   const checked = partial ? null : await tool.input.check(decode(input))
   if (checked && !checked.ok) {
     const problems = (hides(tool) ? checked.problems.map(untoldProblem) : checked.problems)

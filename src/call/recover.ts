@@ -69,6 +69,7 @@ async function pause({ invocation }: Asking, { attempt }: Interruption): Promise
   const forget = invocation.onStop(() => stop.abort())
   const run = runOf(invocation)
   run?.status(`Goes on after a lost worker (attempt ${attempt + 1})`)
+  if (run?.terms.wake === 'on_activity') run.tell('lost', `It goes on where it was (attempt ${attempt + 1}).`)
   run?.gather()
   try {
     await invocation.sleep(`sleep:recovery:${attempt}`, ms, stop.signal)

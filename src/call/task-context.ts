@@ -11,7 +11,7 @@ import { PawlError } from '../kernel/errors.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { filePath } from '../files/path.ts'
 import type { InputRequest, TaskArtifact } from '../kernel/task.ts'
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { decode, encode, fromRow, type Json, toRow } from '../kernel/value.ts'
 import type { TaskContext, TaskMessage } from '../tool/task.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { Around } from './around.ts'
@@ -63,7 +63,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       },
     })
     const heard = JSON.parse(mark) as Heard
-    if ('have' in heard) return heard.have as T
+    if ('have' in heard) return fromRow(heard.have) as T
     const resolution = await inside.outside(() => invocation.answer(wait, around.signal))
     if ('value' in resolution) return resolution.value as T
     throw new WaitError(resolution)
@@ -88,7 +88,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
         id: message,
         direction: 'out',
         text: host.redact.text(text).toWellFormed(),
-        ...(data === undefined ? {} : { data: host.redact.deep(decode(encode(data))) }),
+        ...(data === undefined ? {} : { data: toRow(host.redact.deep(decode(encode(data)))) }),
         ...(asks ? { asks } : {}),
         at,
       }

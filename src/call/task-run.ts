@@ -9,6 +9,7 @@ import {
   noticeName,
   type NoticeRow,
   resultPath,
+  endOf,
   runName,
   taskName,
   type TaskRow,
@@ -19,7 +20,8 @@ import {
 import type { TaskTerms } from '../journal/task-terms.ts'
 import type { TaskProgress } from '../kernel/task.ts'
 import { frame } from '../kernel/id.ts'
-import { encode, type Json } from '../kernel/value.ts'
+import type { Outcome } from '../kernel/outcome.ts'
+import { type Json, toRow } from '../kernel/value.ts'
 import type { CallHost } from './host.ts'
 import { TaskLog } from './task-log.ts'
 
@@ -120,12 +122,17 @@ export class RunOfTask {
 
   /** For the session, where its policy wants to hear of it: what is to be kept for that. */
   notice(about: NoticeRow['about'], text: string): StepBeside['keep'] {
-    if (this.terms.wake !== 'on_activity') return []
+    if (!hears(this.terms.wake, about)) return []
     const at = this.#host.clock.now()
     const { position, uid } = this.#invocation.request
     const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
     const row: NoticeRow = { at, about, task: this.terms.id, title: this.title, text }
     return [{ ...noticeName(position, key), value: JSON.stringify(row) }]
+  }
+
+  /** The same, with what is written next. */
+  tell(about: NoticeRow['about'], text: string): void {
+    this.#invocation.beside.keep(...(this.notice(about, text) ?? []))
   }
 
   /** Durable when it resolves. */
@@ -163,6 +170,9 @@ export class RunOfTask {
             ? { status: 'cancelled', message: settle.cancellation.message }
             : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
+    // That it ended is told by its end, where that is told at all.
+    if (this.terms.wake === 'silent' && endOf(settle) === 'abandoned')
+      this.tell('lost', `It is abandoned. ${settle.status === 'failure' ? settle.failure.message : whyUnknown(settle)}`)
     // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10).
     if (this.#run.hasChildren) {
       const { asked, keep } = this.#host.endOfTask(this.#invocation)
@@ -194,11 +204,17 @@ export class RunOfTask {
   }
 }
 
+const whyUnknown = (settle: Outcome): string => (settle.status === 'unknown' ? settle.unknown.message : '')
+
+/** Who is told of ends alone is told, too, when there will be none without a word of theirs; and of what is lost everybody is. */
+const hears = (wake: TaskTerms['wake'], about: NoticeRow['about']): boolean =>
+  wake === 'on_activity' || (wake === 'on_terminal' && about === 'request') || (wake === 'silent' && about === 'lost')
+
 /** As a model may read it: without secrets. */
 function resultText(value: unknown, { redact }: CallHost): string {
   let recordedForm: Json
   try {
-    recordedForm = JSON.parse(encode(value ?? null)) as Json
+    recordedForm = toRow(value)
   } catch {
     recordedForm = null // then it is no outcome either, and the call says so
   }

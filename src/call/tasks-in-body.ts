@@ -82,6 +82,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     schedule: (task, when) => asked('schedule', () => schedule(task, when)),
     adopt: (...given) => asked('adopt', () => tasks.adopt(...given)),
     get: (id) => asked('get', () => tasks.get(id)),
+    result: (id) => asked('result', () => tasks.result(id)),
     list: (query) => asked('list', () => tasks.list(query)),
     wait: (id, how) => asked('wait', () => wait(id, how)),
     signal: (id, name, value, how = {}) => asked('signal', () => tasks.signal(id, name, value, once(how))),

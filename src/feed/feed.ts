@@ -3,7 +3,7 @@
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { decode, fromRow, type Json } from '../kernel/value.ts'
 import type { EventRecord } from '../journal/event.ts'
 import { emittedName } from '../journal/task.ts'
 import { isUnreadable } from '../secret/seal.ts'
@@ -185,7 +185,7 @@ export class Feed {
   async #payloadOf({ tenant, session, body }: Extract<EventRecord, { type: 'task.event' }>): Promise<Json> {
     try {
       const kept = await this.#store.kept(emittedName({ tenant, session }, body.task, body.number))
-      return kept ? decode(JSON.stringify((JSON.parse(kept.value) as { payload: unknown }).payload)) : null
+      return kept ? fromRow((JSON.parse(kept.value) as { payload: unknown }).payload) : null
     } catch (error) {
       if (!isUnreadable(error)) throw error
       return null

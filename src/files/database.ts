@@ -14,7 +14,7 @@ import { Glob } from './glob.ts'
 import { inLine } from './line.ts'
 import { checkMediaType } from './media-type.ts'
 import { pageOf } from './page.ts'
-import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn } from './path.ts'
+import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn, reserved } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import {
   below,
@@ -135,7 +135,9 @@ export class DatabaseFiles implements SessionFiles {
     const glob = new Glob(pattern)
     const found: FileStat[] = []
     let seen = 0
-    for await (const [path, file] of this.#under(below(glob.root), scanPage)) {
+    // What the runtime keeps grows with every task: it is looked through by whoever means it.
+    const skip = glob.step(glob.start(), reserved).size === 0 ? below([reserved]) : null
+    for await (const [path, file] of this.#under(below(glob.root), scanPage, '', skip)) {
       if (++seen > mostScanned) throw new PawlError('file_pattern_invalid', 'There are too many files to look through.')
       if (glob.meets(path.parts)) found.push(statOf(path, file))
     }
@@ -287,17 +289,25 @@ export class DatabaseFiles implements SessionFiles {
   }
 
   /** What has keys that begin so, page by page. */
-  async *#under(prefix: string, page: number, from = ''): AsyncGenerator<readonly [FilePath, StoredFile], void> {
+  async *#under(
+    prefix: string,
+    page: number,
+    from = '',
+    skip: string | null = null,
+  ): AsyncGenerator<readonly [FilePath, StoredFile], void> {
     const { store, of } = this.#with
     for (let after = `${prefix}${from}`; ;) {
       const found: readonly Kept[] = await store.keptOf({ of: 'file', ...of, after, limit: page })
+      let past = ''
       for (const kept of found) {
         if (!kept.key.startsWith(prefix)) return
-        yield [pathOfKey(kept.key), storedIn(kept)]
+        // '0' comes right after the '/' that it ends with.
+        if (skip !== null && kept.key.startsWith(skip)) past = `${skip.slice(0, -1)}0`
+        else yield [pathOfKey(kept.key), storedIn(kept)]
       }
       const last = found.at(-1)
       if (!last || found.length < page) return
-      after = last.key
+      after = last.key > past ? last.key : past
     }
   }
 }

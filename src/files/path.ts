@@ -12,7 +12,7 @@ export interface FilePath {
 }
 
 /** What the runtime keeps for itself: others may read there. */
-const reserved = '.background'
+export const reserved = '.background'
 /** The root under another name: `x`, `/x` and `/workspace/x` are the same file. */
 const mount = 'workspace'
 

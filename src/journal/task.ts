@@ -167,7 +167,7 @@ export const emittedName = (of: Scope, task: string, number: number) =>
 /** What the session is to be told besides the end of tasks, oldest first. */
 export interface NoticeRow {
   readonly at: number
-  readonly about: 'message' | 'request' | 'event' | 'schedule' | 'trigger'
+  readonly about: 'message' | 'request' | 'event' | 'lost' | 'schedule' | 'trigger'
   readonly task?: string
   readonly title?: string
   readonly text: string

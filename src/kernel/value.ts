@@ -37,6 +37,10 @@ export function mintAttachment(ref: AttachmentRef): Attachment {
 
 export const isAttachment = (value: unknown): value is Attachment => typeof value === 'object' && value !== null && minted.has(value)
 
+/** Of a value that can be recorded: whether there is one anywhere in it. */
+export const holdsAttachment = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && (isAttachment(value) || Object.values(value).some(holdsAttachment))
+
 /** What a value looks like after it was recorded: dates are strings, undefined is gone, functions never were. */
 export type Recorded<T> = [T] extends [Json | Attachment]
   ? T
@@ -110,6 +114,10 @@ export function decode(text: string): Json {
   // Almost no value holds a tag: those are exactly what JSON.parse made of them.
   return text.includes(tagText) ? fromWire(parsed) : parsed
 }
+
+/** The recorded form as data, for a row that holds more than it; and back. */
+export const toRow = (value: unknown): Json => JSON.parse(encode(value)) as Json
+export const fromRow = (row: unknown): Json => decode(JSON.stringify(row ?? null))
 
 /** The value as its recorded form gives it back, for checks that must see what everyone else will see. */
 export const recorded = <T>(value: T): Recorded<T> => decode(encode(value)) as Recorded<T>

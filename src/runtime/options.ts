@@ -177,4 +177,10 @@ export function checkOptions(options: RuntimeOptions): void {
     const close = closeNames(name, known).map((each) => `'${each}'`)
     throw new PawlError('config_invalid', `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`)
   }
+  const { poisonAfter = 3 } = options
+  if (!Number.isInteger(poisonAfter) || poisonAfter < 1)
+    throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
+  for (const name of ['announce', 'app'] as const)
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw new PawlError('config_invalid', `${name} is not a function.`)
 }

@@ -3,19 +3,14 @@
 import { openNotices, rowsOfNotice } from '../background/notices.ts'
 import { inBackground, readTask } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
-import type { HookFacts } from '../call/hook.ts'
 import type { CallHost } from '../call/host.ts'
-import type { Show } from '../call/show.ts'
 import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Invocation } from '../engine/engine.ts'
-import type { CallOptions, CallRecord } from '../journal/call-state.ts'
 import { turnTool } from '../journal/message.ts'
 import { isSealedUid } from '../journal/sealed.ts'
 import { PawlError } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
-import { decode } from '../kernel/value.ts'
 import { charged } from '../model/account.ts'
 import { checkModel, type Model } from '../model/model.ts'
 import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../model/turn.ts'
@@ -25,6 +20,7 @@ import type { Batches } from '../session/batch.ts'
 import type { Records } from '../session/records.ts'
 import type { Switches } from '../session/switches.ts'
 import type { Toolset } from '../tool/toolset.ts'
+import type { ShownCall } from './shown-call.ts'
 import { openMessages } from '../turn/messages.ts'
 import { agentTurn } from '../turn/agent-turn.ts'
 import { complete } from '../turn/complete.ts'
@@ -42,7 +38,7 @@ interface TurnsHost {
   readonly background: BackgroundHost
   readonly batches: Batches
   readonly records: Records
-  readonly show: Show
+  readonly shown: ShownCall
   readonly sizes: Sizes
   readonly poisonAfter: number
   readonly sealAll: boolean
@@ -108,12 +104,7 @@ export function openTurns(host: TurnsHost): Turns {
     switches: host.switches,
     start: (place, calls, how) => batches.start(place, calls, how),
     waiting: (batch) => records.until(() => batch, 'waiting'),
-    async shown(call, reads) {
-      const text = call.outcome ?? 'null'
-      return host.show({ outcome: decode(text) as unknown as Outcome, text }, call.uid, reads, () =>
-        factsOf(call, host.tools(call.position)),
-      )
-    },
+    shown: host.shown.parts,
     async notices(of) {
       const listed = await openNotices(host.background, of).list()
       return Promise.all(
@@ -161,10 +152,5 @@ export function openTurns(host: TurnsHost): Turns {
 }
 
 /** Of a call that is on record, for project hooks. */
-const factsOf = ({ position: { tenant, session, id }, principal, tool, options, input }: CallRecord, tools: Toolset): HookFacts => {
-  const { callId = id, name = tool.split('@')[0] ?? tool } = options === null ? {} : (JSON.parse(options) as CallOptions)
-  return { tenant, session, principal, callId, tool: tools.recorded(tool)?.name ?? name, input: decode(input) }
-}
-
 /** As a model calls it. */
 const toolNamed = ({ request, options }: Invocation): string => options.name ?? (request.tool.split('@')[0] as string)

@@ -67,7 +67,7 @@ export interface StartTask {
   readonly title?: string
   /** The same id is the same task: started twice it is there once. */
   readonly id?: string
-  /** What the session is told: nothing (`silent`), its end (`on_terminal`, the default), or also what it asks and tells. */
+  /** What the session is told: its end and what it asks (`on_terminal`, the default), also what it tells (`on_activity`), or only that it is lost (`silent`). */
   readonly wake?: WakePolicy
   /** When the session, or the task that started it, ends: it is cancelled (the default) or goes on. */
   readonly onEnd?: OnEnd
@@ -127,6 +127,8 @@ export interface Tasks {
    */
   adopt(callId: string, how?: AdoptTask & CallAt): Promise<Task | null>
   get(id: string): Promise<Task | undefined>
+  /** How it ended, as a model reads it: without secrets, and shortened where it is long. Null until then. */
+  result(id: string): Promise<string | null>
   /** The newest first. */
   list(query?: TaskQuery): Promise<Task[]>
   /** Until it has ended. A body that waits here leaves its place to others. */

@@ -3,7 +3,7 @@
 import { type ErrorCode, PawlError } from '../kernel/errors.ts'
 import { bytesIn } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
-import { decode, encode, isAttachment } from '../kernel/value.ts'
+import { decode, encode, holdsAttachment } from '../kernel/value.ts'
 import type { ListValues, SessionValues, ValueStat } from '../kernel/values.ts'
 import type { Kept, Store } from '../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'
@@ -125,6 +125,3 @@ function listOf({ prefix = '', after, limit = 200 }: ListValues): { prefix: stri
     throw new PawlError('config_invalid', 'after is not a key that begins with the prefix.')
   return { prefix, after, limit }
 }
-
-const holdsAttachment = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && (isAttachment(value) || Object.values(value).some(holdsAttachment))

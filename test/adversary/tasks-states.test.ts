@@ -151,7 +151,7 @@ for (const [kind, fresh] of [
       expect(asked.value.inputRequest?.prompt).toBe('Second?')
       await tasks.message('a', 'two', { inReplyTo: asked.value.inputRequest.id })
       expect(await after(tasks.wait('a'), clock)).toMatchObject({ value: { outcome: { value: 'one two' } } })
-      expect((await notices.list()).map(({ about }) => about)).toEqual(['request', 'request', 'end'])
+      expect((await notices.list()).map(({ about }) => about)).toEqual(['request', 'lost', 'request', 'end'])
       expect((await tasks.messages('a')).map(({ direction }) => direction)).toEqual(['out', 'in', 'out', 'in'])
     })
 

@@ -35,7 +35,7 @@ test.for(['SQLite', 'PostgreSQL'] as const)(
   },
 )
 
-test('the driver sees a planted defect: no fence', { timeout: 60_000 }, async () => {
+test('the driver sees a planted defect: no fence', { timeout: 180_000 }, async () => {
   let seen: readonly string[] = []
   for (let seed = 1; seed <= 4 && seen.length === 0; seed++)
     seen = (await runTaskRound({ seed, workers: 2, ms: 1_200, plant: 'no fence' })).violations
