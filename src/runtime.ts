@@ -43,6 +43,7 @@ import { inBackground, movedId, readTask } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules } from './background/schedules.ts'
 import { scheduleLimits } from './background/schedule-limits.ts'
+import { wakesOf } from './background/wake.ts'
 import { Scheduler } from './background/scheduler.ts'
 import { checkEmit, emit, emitInBody } from './background/emit.ts'
 import { openTriggers } from './background/triggers.ts'
@@ -157,6 +158,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const files = filesOf(options.files ?? {}, { store, clock, ids })
     const kept = keptOf(options.values, { store, clock, learn: (secret) => redact.learn(secret) })
     const closed = new AbortController()
+    let scheduler: Scheduler | undefined
     const background: BackgroundHost = {
       store,
       engine: () => engine,
@@ -172,9 +174,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       mostTasks: queue.tasksPerSession,
       moved: (uid) => moves.look(uid),
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
+      wakes: wakesOf(options.wake, clock, () => scheduler?.written()),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
-    let scheduler: Scheduler | undefined
     const scheduling = { ...background, most, turns: new Turns(), due: (at: number) => scheduler?.soon(at) }
     const turns = openTurns({
       background,
@@ -212,6 +214,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of, standing.of(of.request))),
       endOfTask: (of) => endOfTask(of),
+      wakes: (of, what) => background.wakes.rows(of, what),
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       ...turns.inBodies,
       files,

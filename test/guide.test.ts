@@ -49,20 +49,9 @@ describe('the guide', () => {
     }
   })
 
-  test.for(files)('examples/guide/%s runs, and is quick', { timeout: 250_000 }, (name) => {
-    const took: number[] = []
-    const quick = name === 'crash.ts' || name === 'durability.ts' ? 60_000 : 10_000 // these start processes
-    // The quickest of a few, and generous: what is measured is the example, not how busy the machine is.
-    do {
-      const begun = performance.now()
-      const child = spawnSync(process.execPath, ['--conditions=@pawl/source', join(examples, name)], {
-        encoding: 'utf8',
-        timeout: 3 * quick,
-      })
-      took.push(performance.now() - begun)
-      expect(child.stderr).toBe('')
-      expect(child.status).toBe(0)
-    } while (Math.min(...took) >= quick && took.length < 4)
-    expect(Math.min(...took)).toBeLessThan(quick)
+  test.for(files)('examples/guide/%s runs', { timeout: 250_000 }, (name) => {
+    const child = spawnSync(process.execPath, ['--conditions=@pawl/source', join(examples, name)], { encoding: 'utf8', timeout: 200_000 })
+    expect(child.stderr).toBe('')
+    expect(child.status).toBe(0)
   })
 })

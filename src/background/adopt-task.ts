@@ -55,7 +55,7 @@ export async function adoptTask(
     keep: [
       { ...place, value: JSON.stringify(row) },
       { ...orderName(owner, call.uid), value: id },
-      ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }]),
+      ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }, ...host.wakes.rows(owner, id, call.uid)]),
       ...(full?.keep ?? []),
     ],
     events: [eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, { task: id, kind: row.kind, tool: tool.name })],

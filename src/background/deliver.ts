@@ -58,7 +58,8 @@ export async function deliver(
   const { event, key, payload } = JSON.parse(happened.value) as OccurrenceRow
   if (row.message !== null) {
     const notice: NoticeRow = { at: clock.now(), about: 'trigger', title: row.title, text: messageOf(row.message, payload) }
-    return done({
+    const wake = host.wakes.rows(of, due.key)
+    return done(...wake, {
       ...noticeName(of, noticeKey(clock.now(), deliveryTask(occurrence, subscription, born), 0)),
       // What it carries may be for a tool whose payloads are sealed.
       ...(payload === nothing ? {} : { secret: true as const }),

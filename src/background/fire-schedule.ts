@@ -65,7 +65,7 @@ export async function fireSchedule(host: FireHost, due: Kept, id: string): Promi
   if (row.message !== null) {
     const notice: NoticeRow = { at, about: 'schedule', title: row.title, text: row.message }
     const also = { ...noticeName(of, noticeKey(slot, `${id}.${row.born}`, 0)), value: JSON.stringify(notice) }
-    return advance({ slot, firedAt: at, outcome: 'started' }, [also])
+    return advance({ slot, firedAt: at, outcome: 'started' }, [also, ...host.wakes.rows(of, `${id}.${row.born}.${slot}`)])
   }
   return start(host, { owner, id, row, plan, slot, at, guards }, advance)
 }

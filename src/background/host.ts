@@ -6,7 +6,7 @@ import type { TaskTerms } from '../journal/task-terms.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Store } from '../store/store.ts'
+import type { Change, Store } from '../store/store.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
 
@@ -19,6 +19,13 @@ export interface Owner {
   readonly unattended?: true
   /** The turn that what is started belongs to. */
   readonly turn?: string
+}
+
+export interface Wakes {
+  /** How many turns a session has by itself until somebody says something; 0: none. */
+  readonly inARow: number
+  /** What is to be kept with what there is to tell. */
+  rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): NonNullable<Change['keep']>
 }
 
 export interface TaskAsk {
@@ -54,6 +61,7 @@ export interface BackgroundHost extends Reading {
   readonly mostTasks: number
   /** Of a reason, in characters. */
   readonly longestReason: number
+  readonly wakes: Wakes
   /** Aborts when the runtime closes: nobody waits for it any more. */
   readonly closed: AbortSignal
   /** How large a signal or a message may be, in bytes. */

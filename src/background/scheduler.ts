@@ -7,6 +7,7 @@ import { deliver } from './deliver.ts'
 import { type Fired, type FireHost, fireSchedule } from './fire-schedule.ts'
 import { dueAt } from './schedule-row.ts'
 import type { DeliveryRow } from './trigger-row.ts'
+import { fireWake, type WakeRow } from './wake.ts'
 
 const page = 100
 /** How many are fired at once: they share a write. */
@@ -24,6 +25,7 @@ export class Scheduler {
   #looking: Promise<void> | null = null
   #again = false
   #looked = Number.NEGATIVE_INFINITY
+  #expectedUntil = Number.NEGATIVE_INFINITY
   #stopped = false
   #away = false
   /** What was said to be wrong with a row is said once. */
@@ -33,7 +35,7 @@ export class Scheduler {
   constructor(host: FireHost, everyMs: number) {
     this.#host = host
     const { clock, store } = host
-    this.#callOffs = [clock.every(everyMs, () => this.look()), store.onHint(({ outside }) => void (outside && this.#outside()))]
+    this.#callOffs = [clock.every(everyMs, () => this.look()), store.onHint(({ outside }) => (outside ? this.#outside() : this.#ours()))]
     this.look()
   }
 
@@ -46,6 +48,12 @@ export class Scheduler {
     this.#timer?.()
     this.#armedFor = at
     this.#timer = clock.timer(ms, () => this.look())
+  }
+
+  /** Something that is due at once is about to be written here, with something else. */
+  written(): void {
+    this.#expectedUntil = this.#host.clock.monotonic() + restMs
+    this.soon(this.#host.clock.now() + restMs)
   }
 
   /** One look at a time; what happens during one makes another. */
@@ -61,6 +69,10 @@ export class Scheduler {
     this.#timer?.()
     for (const callOff of this.#callOffs) callOff()
     await this.#looking
+  }
+
+  #ours(): void {
+    if (this.#host.clock.monotonic() < this.#expectedUntil) this.look()
   }
 
   /** Another process wrote: it may be a schedule. */
@@ -120,7 +132,8 @@ export class Scheduler {
   async #fire(row: Kept): Promise<Fired> {
     const { logger } = this.#host
     try {
-      const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow
+      const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow | WakeRow
+      if ('wake' in what) return await fireWake(this.#host, row, what.wake)
       return await ('schedule' in what ? fireSchedule(this.#host, row, what.schedule) : deliver(this.#host, row, what.delivery))
     } catch (error) {
       if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'runtime_closed')) throw error

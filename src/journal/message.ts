@@ -1,5 +1,7 @@
 // JOURNAL: the conversation of a session, as it is kept: one row a message, never changed; who may add to it; and what waits to be said.
 
+import type { CallOptions } from './call-state.ts'
+
 interface Scope {
   readonly tenant: string
   readonly session: string
@@ -25,6 +27,27 @@ export const messageName = ({ tenant, session }: Scope, number: number) => ({
 
 /** Which turn may add messages: one at a time, on whatever worker (SESS-4). */
 export const headName = ({ tenant, session }: Scope) => ({ of: 'conversation', tenant, session, key: '' })
+
+/** The last turn that somebody asked for here: one that begins by itself is like it. */
+export const lastTurnName = ({ tenant, session }: Scope) => ({ of: 'turn-last', tenant, session, key: '' })
+
+export interface LastTurnRow {
+  /** As it was put on record, without what was said. */
+  readonly asked: {
+    readonly principal: string | null
+    readonly tool: string
+    readonly input: string
+    readonly hash: string
+    readonly options: CallOptions | null
+    readonly sealed?: boolean
+  }
+  /** How many have begun by themselves since. */
+  readonly woken: number
+}
+
+const woken = 'woken_'
+export const wokenId = (what: string): string => `${woken}${what}`
+export const isWoken = (turn: string): boolean => turn.startsWith(woken)
 
 export interface HeadRow {
   /** Of this conversation: another after the session was erased. */

@@ -98,6 +98,12 @@ export interface RuntimeOptions {
   readonly values?: Partial<ValueQuotas>
   /** How much of a result the model reads. */
   readonly output?: Partial<OutputBudget>
+  /**
+   * A session that is to be told something (the end of a task, a message of a schedule or a trigger), and in which no turn is open, has one by itself: like the
+   * last that somebody asked for there, without a message. At most `inARow` of them (10) until somebody asks for one. Default: false; a turn hears it when it
+   * is asked for. The same on every worker.
+   */
+  readonly wake?: boolean | { readonly inARow?: number }
   /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
   readonly announce?: Announce
   readonly logger?: Logger
@@ -165,6 +171,7 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'values',
   'output',
   'announce',
+  'wake',
   'logger',
   'clock',
   'ids',

@@ -30,7 +30,8 @@ import { endOrphan } from '../turn/orphan.ts'
 import { usageOf, usageRow } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
 import { shownMessage } from '../turn/shown-message.ts'
-import { startTurn } from '../turn/start-turn.ts'
+import { keepLast } from '../turn/keep-last.ts'
+import { type First, startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
 import { learnSecrets } from '../values/secrets.ts'
 
@@ -81,7 +82,7 @@ export function openTurns(host: TurnsHost): Turns {
   }
   const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...known }
-  const start: Turns['start'] = (place, turn, first) =>
+  const start = (place: Place, turn: StartTurn, first?: First): Turn =>
     startTurn(
       { ...parts, sealAll: host.sealAll, words: host.background.words, knows: (model) => void models.set(model.name, model) },
       place,
@@ -116,6 +117,7 @@ export function openTurns(host: TurnsHost): Turns {
         }),
       )
     },
+    wakes: (of, what) => host.background.wakes.rows(of, what),
     read: (of, attachment) => records.attachments(of).read(attachment),
     live: (about, type, body) => host.live(about, type, body),
   }
@@ -134,7 +136,11 @@ export function openTurns(host: TurnsHost): Turns {
     get tools() {
       return [...models.keys()].map(turnTool)
     },
-    start,
+    start: (place, turn, first) =>
+      start(place, turn, async (asked, request) => {
+        await first?.()
+        if (host.background.wakes.inARow > 0) await keepLast(store, asked, request)
+      }),
     messages: (of) =>
       openMessages(
         {

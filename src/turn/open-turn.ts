@@ -1,7 +1,7 @@
 // A turn on its way: what it does next follows from the last thing that is on record of it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { revealedName } from '../journal/message.ts'
+import { isWoken, revealedName } from '../journal/message.ts'
 import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import { type Account, charged, sumOf } from '../model/account.ts'
@@ -219,7 +219,10 @@ export class OpenTurn {
     }
     // A model that is given its own last words has nothing to answer.
     if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')
-      return failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
+      // Woken for what another turn has heard meanwhile, it has nothing to do.
+      return isWoken(this.#id)
+        ? this.#ends('answer', null)
+        : failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
     let added: KeptMessage | null = null
     try {
       await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {

@@ -1,22 +1,21 @@
 // session.turn(): a turn on record, or the one that is there (SESS-1).
 
-import { hash } from 'node:crypto'
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import { turnBatch, turnTool } from '../journal/message.ts'
 import { endName } from '../journal/task.ts'
-import { canonical } from '../kernel/canonical.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName, longestName } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
-import { encode, recorded } from '../kernel/value.ts'
+import { encode } from '../kernel/value.ts'
 import type { Model } from '../model/model.ts'
 import type { Frame, StartTurn, Turn, TurnOutcome, TurnValue } from '../model/turn.ts'
 import { askingOf, type Place } from '../session/asked.ts'
 import { Cancel } from '../session/gather.ts'
 import type { Store } from '../store/store.ts'
-import { requestOf } from './request.ts'
+import { hashOf } from './keep-last.ts'
+import { requestOf, type TurnRequest } from './request.ts'
 
 export interface StartHost {
   readonly engine: () => Engine
@@ -32,7 +31,10 @@ export interface StartHost {
   knows(model: Model): void
 }
 
-export function startTurn(host: StartHost, place: Place, given: StartTurn, first: () => Promise<void> | undefined = () => undefined): Turn {
+/** What comes before it is put on record. */
+export type First = (asked: Asked, request: TurnRequest) => Promise<void> | undefined
+
+export function startTurn(host: StartHost, place: Place, given: StartTurn, first: First = () => undefined): Turn {
   const { request, model } = requestOf(given, host, host.sizes.arguments)
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
@@ -47,12 +49,12 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
     principal,
     tool: turnTool(model.name),
     input,
-    hash: hash('sha256', `turn\n${canonical(recorded(request))}`, 'base64url'),
+    hash: hashOf(request),
     options: Object.keys(options).length > 0 ? options : null,
     line: null,
     ...(host.sealAll ? { sealed: true } : {}),
   }
-  const started = begin(host, asked, first)
+  const started = begin(host, asked, () => first(asked, request))
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
     return { ...(host.words(ended) as unknown as Outcome<TurnValue>), turn: id }

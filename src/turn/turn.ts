@@ -46,7 +46,7 @@ async function life(invocation: Invocation, host: TurnHost, { histories, line }:
   const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
     body(invocation, host, histories, { head, stop }),
   )
-  leave(invocation, head)
+  leave(invocation, host, head)
   return { settle, text: encode(settle) }
 }
 
@@ -98,9 +98,9 @@ function stopped(error: unknown, invocation: Invocation, host: TurnHost, stop: T
 }
 
 /** On record with the end: the next turn may begin. */
-function leave(invocation: Invocation, { born }: HeadRow): void {
+function leave({ beside, request }: Invocation, { wakes }: TurnHost, { born }: HeadRow): void {
   const free: HeadRow = { born, turn: null }
-  invocation.beside.keep({ ...headName(invocation.request.position), value: JSON.stringify(free) })
+  beside.keep({ ...headName(request.position), value: JSON.stringify(free) }, ...wakes(request.position, request.uid))
 }
 
 async function poisoned({ deaths, request, beside }: Invocation, { store }: TurnHost): Promise<ToSettle> {

@@ -44,7 +44,7 @@ function counting(store: Store): { store: Store; counts: { reads: number; rows: 
   return { store: counted, counts }
 }
 
-test('TASK-8, DUR-10: 3,000 finished tasks are listed, and the open ones found, for what 30 cost', async () => {
+test('TASK-8, DUR-10: 3,000 finished tasks are listed, and the open ones found, for what 30 cost', { timeout: 120_000 }, async () => {
   const clock = manualClock()
   const { store, counts } = counting(memoryStore({ clock }))
   const runtime = await createRuntime({ store, tools: [quick, never], clock, logger: quiet })

@@ -164,6 +164,7 @@ const host = {
   files: () => {
     throw new Error('The spike has no files')
   },
+  wakes: () => [],
   endOfTask: () => {
     throw new Error('The spike has no tasks')
   },
