@@ -2,11 +2,11 @@
 // holds the call together with what else it writes, so that a worker which lost the call can write none of it.
 
 import type { Invocation, StepBeside, ToSettle } from '../engine/engine.ts'
+import { noticeOf } from '../journal/notice.ts'
 import {
   logPath,
   newRun,
   noticeKey,
-  noticeName,
   type NoticeRow,
   resultPath,
   runName,
@@ -118,14 +118,14 @@ export class RunOfTask {
     this.#soon()
   }
 
-  /** For the session, where its policy wants to hear of it: what is to be kept for that. */
-  notice(about: NoticeRow['about'], text: string): StepBeside['keep'] {
-    if (this.terms.wake !== 'on_activity') return []
+  /** For the session, where its policy wants to hear of it: what is to be kept and told for that. */
+  notice(about: NoticeRow['about'], text: string): StepBeside {
+    if (this.terms.wake !== 'on_activity') return { keep: [], tells: [] }
     const at = this.#host.clock.now()
     const { position, uid } = this.#invocation.request
     const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
-    const row: NoticeRow = { at, about, task: this.terms.id, title: this.title, text }
-    return [{ ...noticeName(position, key), value: JSON.stringify(row) }]
+    const { row, added } = noticeOf(position, key, { at, about, task: this.terms.id, title: this.title, text })
+    return { keep: [row], tells: [{ type: 'notice.added', body: added }] }
   }
 
   /** Durable when it resolves. */
