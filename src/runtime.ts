@@ -87,7 +87,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   // Both come with the store.
   let pins: PinsOnRecord
   let store: Store
-  const switches = new Switches(() => store, new Capabilities(options.capabilities ?? [], taskTools))
+  const switches = new Switches(() => store, clock, new Capabilities(options.capabilities ?? [], taskTools))
   const registry = new Registry([...(options.tools ?? []), ...switches.all.tools], {
     clock,
     logger,

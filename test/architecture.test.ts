@@ -14,7 +14,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   policy: ['kernel', 'tool', 'journal'],
   store: ['kernel', 'journal', 'secret'],
   files: ['kernel', 'journal', 'secret', 'store'],
-  values: ['kernel', 'store', 'files'],
+  values: ['kernel', 'journal', 'store', 'files'],
   wait: ['kernel', 'journal'],
   engine: ['kernel', 'tool', 'journal', 'secret', 'store', 'wait'],
   schedule: ['kernel'],

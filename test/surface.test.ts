@@ -1,10 +1,67 @@
 // What a user can import, and words that are written to disk: changing either is a decision, so both are pinned here.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as pawl from 'pawl'
 import * as testing from 'pawl/testing'
 import { legalMoves } from '../src/journal/call-state.ts'
+import type { EventType } from '../src/journal/event.ts'
 import { errorTable } from '../src/kernel/errors.ts'
+
+/** On disk in every store: one that is missing here, or is not written any more, is refused by the compiler. */
+const eventWords: Readonly<Record<EventType, true>> = {
+  'call.received': true,
+  'call.started': true,
+  'call.queued': true,
+  'call.cancelling': true,
+  'call.late': true,
+  'call.parked': true,
+  'call.settled': true,
+  'step.started': true,
+  'step.done': true,
+  'step.failed': true,
+  'wait.opened': true,
+  'wait.announced': true,
+  'decision.made': true,
+  'decision.refused': true,
+  'decision.remembered': true,
+  'rule.revoked': true,
+  'task.created': true,
+  'task.updated': true,
+  'task.output': true,
+  'task.artifact': true,
+  'task.message': true,
+  'task.signal': true,
+  'task.event': true,
+  'task.ended': true,
+  'schedule.created': true,
+  'schedule.paused': true,
+  'schedule.resumed': true,
+  'schedule.ended': true,
+  'schedule.cancelled': true,
+  'schedule.fired': true,
+  'schedule.missed': true,
+  'trigger.subscribed': true,
+  'trigger.unsubscribed': true,
+  'trigger.paused': true,
+  'trigger.resumed': true,
+  'trigger.emitted': true,
+  'trigger.delivered': true,
+  'notice.added': true,
+  'notice.acknowledged': true,
+  'session.ended': true,
+  'capability.switched': true,
+  'agent.started': true,
+  'file.changed': true,
+  'value.changed': true,
+  'secret.changed': true,
+  'connection.changed': true,
+  'message.sent': true,
+  'message.added': true,
+  'turn.answered': true,
+  'wait.resolved': true,
+}
 
 test('the values that pawl exports', () => {
   expect(Object.keys(pawl).toSorted()).toMatchInlineSnapshot(`
@@ -82,6 +139,15 @@ test('the states of a call and their legal moves', () => {
       "settled": [],
     }
   `)
+})
+
+test('the words of events, and each of them in the guide', () => {
+  const words = Object.keys(eventWords)
+  expect(words).toHaveLength(new Set(words).size)
+  const page = readFileSync(join(import.meta.dirname, '../docs/guide/feed.md'), 'utf8')
+  expect(words.filter((word) => !page.includes(`\`${word}\``))).toEqual([])
+  const told = [...page.matchAll(/`((?:\w+)\.(?:\w+))`/g)].map(([, word]) => word as string)
+  expect(told.filter((word) => !words.includes(word) && !/^(?:session|runtime)\.(?:events|notices|emit)$/.test(word))).toEqual([])
 })
 
 test('the codes of errors', () => {

@@ -2,7 +2,9 @@
 // One that cannot start stays there and is tried again, ever later; none stands in the way of another.
 
 import { decode, encode, type Json } from '../kernel/value.ts'
-import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
+import { noticeAdded, noticeOf } from '../journal/notice.ts'
+import { endName, noticeKey } from '../journal/task.ts'
 import type { Change, Guard, Kept } from '../store/store.ts'
 import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
 import type { Owner } from './host.ts'
@@ -48,23 +50,23 @@ export async function deliver(
     ...(over ? [] : [{ kind: 'kept', ...endName(of, ''), revision: 0 } as const]),
   ]
   /** Written, or another was first. */
-  const done = async (...keep: Keep): Promise<Fired> => {
-    await store.commit({ guards, keep: [taken, ...keep], events: [] })
+  const done = async (keep: Keep = [], events: readonly NewEvent[] = []): Promise<Fired> => {
+    await store.commit({ guards, keep: [taken, ...keep], events })
     return 'done'
   }
   const row = kept && readSubscription(kept)
   // Nobody wants it any more.
   if (!row || row.born !== born || !happened || over) return done()
   const { event, key, payload } = JSON.parse(happened.value) as OccurrenceRow
+  const at = clock.now()
+  const delivered = (task: string | null): NewEvent =>
+    eventOf(ofSession(of), 'trigger.delivered', at, { trigger: subscription, event, key, task })
   if (row.message !== null) {
-    const notice: NoticeRow = { at: clock.now(), about: 'trigger', title: row.title, text: messageOf(row.message, payload) }
-    const wake = host.wakes.rows(of, due.key)
-    return done(...wake, {
-      ...noticeName(of, noticeKey(clock.now(), deliveryTask(occurrence, subscription, born), 0)),
-      // What it carries may be for a tool whose payloads are sealed.
-      ...(payload === nothing ? {} : { secret: true as const }),
-      value: JSON.stringify(notice),
-    })
+    const said = { at, about: 'trigger', title: row.title, text: messageOf(row.message, payload) } as const
+    const notice = noticeOf(of, noticeKey(at, deliveryTask(occurrence, subscription, born), 0), said)
+    // What it carries may be for a tool whose payloads are sealed.
+    const kept = { ...notice.row, ...(payload === nothing ? {} : { secret: true as const }) }
+    return done([kept, ...host.wakes.rows(of, due.key)], [delivered(null), noticeAdded(ofSession(of), notice.added, at)])
   }
   const owner: Owner = { ...of, ...row.behalf }
   // Whoever has the tool, and can run it so, has the delivery.
@@ -73,7 +75,7 @@ export async function deliver(
     const id = deliveryTask(occurrence, subscription, born)
     const { tool, title, wake } = row
     const spec = { id, tool: tool as string, input: inputOf(row, decode(payload)), title, wake }
-    const how = { kind: 'triggered', links: { trigger: subscription }, also: { guards, keep: [taken] } }
+    const how = { kind: 'triggered', links: { trigger: subscription }, also: { guards, keep: [taken], events: [delivered(id)] } }
     const started = await startTask(host, owner, spec, how)
     return started?.there ? await done() : 'done'
   } catch (error) {
@@ -87,9 +89,9 @@ export async function deliver(
       tries,
       error,
     })
-    const at = clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(tries, 20))
+    const later = clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(tries, 20))
     const again: DeliveryRow = { delivery: { occurrence, subscription, born, tries: tries + 1 } }
-    return done(dueDelivery(of, again, at))
+    return done([dueDelivery(of, again, later)])
   }
 }
 

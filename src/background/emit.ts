@@ -7,6 +7,7 @@ import { said } from '../kernel/said.ts'
 import { bytesIn, fits } from '../kernel/sizes.ts'
 import { canonical } from '../kernel/canonical.ts'
 import { encode, holdsAttachment, type Json } from '../kernel/value.ts'
+import { eventOf, type EventSubject } from '../journal/event.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard } from '../store/store.ts'
@@ -57,9 +58,12 @@ export interface Emitting {
   readonly tenant: string
   /** Only subscriptions of this one hear it. */
   readonly session?: string | undefined
+  /** Whose program emits it; no session's if left out. */
+  readonly from?: string
   /** The body that emits it. */
   readonly by?: {
     readonly call: string
+    readonly session: string
     /** What must hold for it to count. */
     fence(): readonly Guard[]
     /** Its place in the body names it: should it say something else when the body runs again, it has said the first. */
@@ -94,13 +98,22 @@ export async function emit(host: EmitHost, of: Emitting, event: string, payload:
     const row: OccurrenceRow = { event, key, payload: text, only: session ?? null, at, deliveries, ...(by ? { call: by.call } : {}) }
     const guards: Guard[] = [{ kind: 'kept', ...name, revision: 0 }, ...(by?.fence() ?? [])]
     // What it carries may be for a tool whose payloads are sealed.
-    const committed = await store.commit({ guards, keep: [{ ...name, secret: true, value: JSON.stringify(row) }, ...keep], events: [] })
+    const kept = { ...name, secret: true as const, value: JSON.stringify(row) }
+    const events = [eventOf(subjectOf(of), 'trigger.emitted', at, { event, key, deliveries: deliveries.length })]
+    const committed = await store.commit({ guards, keep: [kept, ...keep], events })
     if (!committed.ok && committed.refused.kind === 'holds') throw new PawlError('lease_lost')
     if (!committed.ok) continue
     if (deliveries.length > 0) host.due(0)
     return { event, key, at, deliveries, again: false }
   }
 }
+
+/** Where it is told: with the body, in the one session that hears it, so that it is erased with that, or where it was emitted. */
+const subjectOf = ({ tenant, session, from = '', by }: Emitting): EventSubject => ({
+  tenant,
+  session: by?.session ?? session ?? from,
+  call: by?.call ?? '',
+})
 
 /** From a body: fenced as all that it writes. */
 export async function emitInBody(
@@ -111,7 +124,7 @@ export async function emitInBody(
   { placed, ...how }: { key: string; session: string | undefined; placed: boolean },
 ): Promise<Occurrence> {
   checkEmit(how)
-  const by = { call: request.uid, fence: () => beside.fence(), placed }
+  const by = { call: request.uid, session: request.position.session, fence: () => beside.fence(), placed }
   return emit(host, { tenant: request.position.tenant, session: how.session, by }, event, payload, how.key)
 }
 

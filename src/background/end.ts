@@ -2,6 +2,7 @@
 // end itself, as a chore that any worker takes up: so it is done after a crash too.
 
 import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
+import { eventOf, ofSession } from '../journal/event.ts'
 import { isTurn } from '../journal/message.ts'
 import { childrenOf, choreName, endName, type EndRow, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -70,7 +71,7 @@ export async function endSession(host: BackgroundHost, owner: Owner, how: Sessio
   const put = await host.engine().put(chore.asked, () => ({
     guards: [{ kind: 'kept', ...place, revision: 0 }],
     keep: [{ ...place, value: JSON.stringify(row) }, ...chore.keep],
-    events: [],
+    events: [eventOf(ofSession(owner), 'session.ended', at, { by })],
   }))
   return put.as === 'put'
 }

@@ -5,12 +5,15 @@
 import { isTerminal } from '../kernel/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { decode } from '../kernel/value.ts'
-import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
-import type { Change, Guard, Kept } from '../store/store.ts'
+import { ofSession } from '../journal/event.ts'
+import { noticeAdded, noticeOf } from '../journal/notice.ts'
+import { endName, noticeKey } from '../journal/task.ts'
+import type { Guard, Kept } from '../store/store.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { monitorEnds, monitorFired } from './monitor.ts'
+import { monitorFired } from './monitor.ts'
 import { readTask } from './read-task.ts'
-import { afterSlot, isDueOf, keepSchedule, readRow, scheduleName, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
+import { afterSlot, isDueOf, readRow, scheduleName, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
+import { scheduleMoves, type Written } from './schedule-told.ts'
 import { mostCap, type Plan, planOf } from './slots.ts'
 import { startTask } from './start-task.ts'
 
@@ -22,7 +25,7 @@ export interface FireHost extends BackgroundHost {
   readonly toleranceMs: number
 }
 
-type Keep = NonNullable<Change['keep']>
+const nothing: Written = { keep: [], events: [] }
 
 /** What the change of a slot is made of. */
 interface Firing {
@@ -45,7 +48,8 @@ export async function fireSchedule(host: FireHost, due: Kept, id: string): Promi
     { kind: 'kept', of: 'due', ...of, key: due.key, revision: due.revision },
   ]
   // Of no schedule that there is: it is only in the way.
-  if (!row || row.state !== 'active' || !isDueOf(due, id, row)) return done(host, guards, [{ of: 'due', ...of, key: due.key, value: null }])
+  if (!row || row.state !== 'active' || !isDueOf(due, id, row))
+    return done(host, guards, { keep: [{ of: 'due', ...of, key: due.key, value: null }], events: [] })
   const at = clock.now()
   // The clock was put back since this worker looked.
   if ((row.nextAt as number) > at) return 'left'
@@ -56,25 +60,33 @@ export async function fireSchedule(host: FireHost, due: Kept, id: string): Promi
   if (over) return 'left'
   const plan = planOf(row, row.nextAt as number, at, host.toleranceMs)
   const { fire: slot } = plan
-  const advance = async (fired: ScheduleSlot | null, also: Keep = []): Promise<Fired> => {
-    const next = afterSlot(row, plan, at, fired)
-    const keep = [...keepSchedule(of, id, row, next), ...(await monitorEnds(store, of, row, next, at)), ...also]
-    return done(host, [...guards, { kind: 'kept', ...endName(of, ''), revision: 0 }], keep)
+  const advance = async (fired: ScheduleSlot | null, also = nothing): Promise<Fired> => {
+    const moved = await scheduleMoves(store, of, id, { before: row, after: afterSlot(row, plan, at, fired), at })
+    return done(host, [...guards, { kind: 'kept', ...endName(of, ''), revision: 0 }], together(moved, also))
   }
   if (slot === null) return advance(null)
   if (row.message !== null) {
-    const notice: NoticeRow = { at, about: 'schedule', title: row.title, text: row.message }
-    const also = { ...noticeName(of, noticeKey(slot, `${id}.${row.born}`, 0)), value: JSON.stringify(notice) }
-    return advance({ slot, firedAt: at, outcome: 'started' }, [also, ...host.wakes.rows(of, `${id}.${row.born}.${slot}`)])
+    const said = { at, about: 'schedule', title: row.title, text: row.message } as const
+    const notice = noticeOf(of, noticeKey(slot, `${id}.${row.born}`, 0), said)
+    const also = {
+      keep: [notice.row, ...host.wakes.rows(of, `${id}.${row.born}.${slot}`)],
+      events: [noticeAdded(ofSession(of), notice.added, at)],
+    }
+    return advance({ slot, firedAt: at, outcome: 'started' }, also)
   }
   return start(host, { owner, id, row, plan, slot, at, guards }, advance)
 }
 
 /** Written, or another was first: then there is nothing left to do here. */
-async function done({ store }: FireHost, guards: readonly Guard[], keep: Keep): Promise<Fired> {
-  await store.commit({ guards, keep, events: [] })
+async function done({ store }: FireHost, guards: readonly Guard[], written: Written): Promise<Fired> {
+  await store.commit({ guards, ...written })
   return 'done'
 }
+
+const together = (one: Written, other: Written): Written => ({
+  keep: [...one.keep, ...other.keep],
+  events: [...one.events, ...other.events],
+})
 
 async function start(
   host: FireHost,
@@ -89,9 +101,9 @@ async function start(
     // A task that has the name of its slot is of a schedule that had this id before, or somebody's: what this one starts is on record with it.
     for (const task of [`${id}.${slot}`, `${id}.${slot}.${row.born}`]) {
       const fired: ScheduleSlot = { slot, firedAt: at, outcome: 'started', task }
-      const next = afterSlot(row, plan, at, fired, overlap === 'parallel' ? [] : [...running, task])
-      const told = [...monitorFired(owner, row, slot, at), ...(await monitorEnds(host.store, owner, row, next, at))]
-      const also = { guards, keep: [...keepSchedule(owner, id, row, next), ...told] }
+      const after = afterSlot(row, plan, at, fired, overlap === 'parallel' ? [] : [...running, task])
+      const moved = await scheduleMoves(host.store, owner, id, { before: row, after, at })
+      const also = { guards, ...together(monitorFired(owner, row, slot, at), moved) }
       const taken = await isTaken(startTask(host, owner, specOf(row, task), { ...howOf(row, id, slot, running), also }))
       if (!taken) return 'done'
     }

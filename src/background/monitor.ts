@@ -1,6 +1,7 @@
 // A monitor: the task by which a model sees a schedule that it made (TASK-1). It is no call: what it does is read from the schedule. It runs as long as
 // that is there, has succeeded when that is over, and is cancelled with it. How it ended is on record with the end of the schedule, and stays.
 
+import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
 import { messageName, orderName, taskName, type TaskRow } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
@@ -21,6 +22,14 @@ export interface Monitor {
 
 type Keep = NonNullable<Change['keep']>
 
+/** Rows, and what the feed tells of them. */
+interface Told {
+  readonly keep: Keep
+  readonly events: readonly NewEvent[]
+}
+
+const nothing: Told = { keep: [], events: [] }
+
 /**
  * Its rows, on record with the schedule, and what must hold for them: no task has its id, or a monitor whose schedule is gone. `order`: where it stands
  * among the tasks of its session.
@@ -30,7 +39,7 @@ export async function rowsOfMonitor(
   of: Scope,
   { id, place, call }: Monitor,
   about: { schedule: string; order: string; title: string; tool: string; at: number; secret: boolean },
-): Promise<{ guards: Guard[]; keep: Keep }> {
+): Promise<{ guards: Guard[] } & Told> {
   const { schedule, order, title, tool, at, secret } = about
   const there = await store.kept(taskName(of, id))
   const before = there && (JSON.parse(there.value) as TaskRow)
@@ -60,25 +69,32 @@ export async function rowsOfMonitor(
       { ...taskName(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
       { ...orderName(of, order), value: id },
     ],
+    events: [eventOf(ofSession(of), 'task.created', at, { task: id, kind: monitorKind, tool })],
   }
 }
 
 /** With a slot that is fired: it tells so. */
-export function monitorFired(of: Scope, { monitor }: ScheduleRow, slot: number, at: number): Keep {
-  if (monitor === undefined) return []
+export function monitorFired(of: Scope, { monitor }: ScheduleRow, slot: number, at: number): Told {
+  if (monitor === undefined) return nothing
   const message: TaskMessage = { id: `${monitor}.${slot}`, direction: 'out', text: `Monitor fired at ${new Date(slot).toISOString()}.`, at }
-  return [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }]
+  return {
+    keep: [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }],
+    events: [eventOf(ofSession(of), 'task.message', at, { task: monitor, message: message.id, direction: 'out' })],
+  }
 }
 
 /** With what becomes of its schedule: has that ended, or is it removed (null), it has ended too. */
-export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, after: ScheduleRow | null, at: number): Promise<Keep> {
+export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, after: ScheduleRow | null, at: number): Promise<Told> {
   const { monitor } = before
-  if (monitor === undefined || before.state === 'ended' || (after && after.state !== 'ended')) return []
+  if (monitor === undefined || before.state === 'ended' || (after && after.state !== 'ended')) return nothing
   const kept = await store.kept(taskName(of, monitor))
   const row = kept && (JSON.parse(kept.value) as TaskRow)
-  if (!row || row.kind !== monitorKind || row.ended) return []
+  if (!row || row.kind !== monitorKind || row.ended) return nothing
   const ended = { state: after ? ('succeeded' as const) : ('cancelled' as const), at, runs: (after ?? before).runs }
-  return [{ ...taskName(of, monitor), ...(before.secret ? { secret: true as const } : {}), value: JSON.stringify({ ...row, ended }) }]
+  return {
+    keep: [{ ...taskName(of, monitor), ...(before.secret ? { secret: true as const } : {}), value: JSON.stringify({ ...row, ended }) }],
+    events: [eventOf(ofSession(of), 'task.ended', at, { task: monitor, state: ended.state })],
+  }
 }
 
 const succeeded: Outcome = { status: 'success', value: null, summary: 'Scheduled monitor completed' }

@@ -7,11 +7,13 @@ import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
 import { noticeMark, quotedInNotice } from '../kernel/notice.ts'
 import { isTerminal } from '../kernel/task.ts'
+import { eventOf, ofSession } from '../journal/event.ts'
+import { noticePrefix } from '../journal/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
-import type { Reading } from './host.ts'
+import type { BackgroundHost, Reading } from './host.ts'
 import { readTask, resultOf, toldOf } from './read-task.ts'
 
 export interface Notice {
@@ -37,10 +39,9 @@ interface Scope {
 }
 
 const endPrefix = 'end:'
-const rowPrefix = 'row:'
 
-export function openNotices(host: Reading, { tenant, session }: Scope): Notices {
-  const { store } = host
+export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { tenant, session }: Scope): Notices {
+  const { store, clock } = host
   const of = { tenant, session }
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
@@ -77,7 +78,7 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
             await store.commit({
               guards: [{ kind: 'kept', ...name, revision: kept.revision }],
               keep: [{ ...name, value: null }],
-              events: [],
+              events: [eventOf(ofSession(of), 'notice.acknowledged', clock.now(), { notice: id })],
             })
           ).ok
         )
@@ -91,7 +92,7 @@ export function openNotices(host: Reading, { tenant, session }: Scope): Notices 
 function nameOf(of: Scope, id: string): KeptName | null {
   if (!isName(id)) return null
   if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
-  return id.startsWith(rowPrefix) ? noticeName(of, id.slice(rowPrefix.length)) : null
+  return id.startsWith(noticePrefix) ? noticeName(of, id.slice(noticePrefix.length)) : null
 }
 
 /** What goes when it has been told. */
@@ -129,7 +130,7 @@ const says: Readonly<Record<NoticeRow['about'], string>> = {
 function told(key: string, { at, about, task, title, text }: NoticeRow): Notice {
   const who = task === undefined ? named(title ?? about) : `Task ${named(title ?? task)} (${task})`
   return {
-    id: `${rowPrefix}${key}`,
+    id: `${noticePrefix}${key}`,
     at,
     about,
     task: task ?? null,

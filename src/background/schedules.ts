@@ -3,13 +3,15 @@
 import { PawlError } from '../kernel/errors.ts'
 import { frame } from '../kernel/id.ts'
 import { said } from '../kernel/said.ts'
-import { endName, noticeKey, noticeName, type NoticeRow } from '../journal/task.ts'
+import { eventOf, ofSession } from '../journal/event.ts'
+import { noticeAdded, noticeOf } from '../journal/notice.ts'
+import { endName, noticeKey } from '../journal/task.ts'
 import { nextAfter, nextTimes, timingOf } from '../schedule/cron.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Guard } from '../store/store.ts'
 import { howOf, specOf, stillOpen } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { type Monitor, monitorEnds, monitorFired, rowsOfMonitor } from './monitor.ts'
+import { type Monitor, monitorFired, rowsOfMonitor } from './monitor.ts'
 import {
   type Definition,
   gateName,
@@ -26,6 +28,7 @@ import {
   type ScheduleSlot,
   shownSchedule,
 } from './schedule-row.ts'
+import { scheduleMoves } from './schedule-told.ts'
 import { type CatchUp, mostCap } from './slots.ts'
 import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from './start-task.ts'
@@ -145,8 +148,8 @@ export function openSchedules(
       const { row, guards } = await found(id)
       const next = await make(row)
       if (!next) return shownSchedule(id, row)
-      const keep = [...keepSchedule(of, id, row, next.row), bump, ...(await monitorEnds(store, of, row, next.row, clock.now()))]
-      if (!(await store.commit({ guards, keep, events: [] })).ok) return undefined
+      const { keep, events } = await scheduleMoves(store, of, id, { before: row, after: next.row, at: clock.now() })
+      if (!(await store.commit({ guards, keep: [...keep, bump], events })).ok) return undefined
       if (next.row && next.row.nextAt !== null) host.due(next.row.nextAt)
       return next.row && shownSchedule(id, next.row)
     })
@@ -206,7 +209,7 @@ export function openSchedules(
             ...(seen?.keep ?? []),
             ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null)),
           ],
-          events: [],
+          events: [eventOf(ofSession(of), 'schedule.created', now, { schedule: id }), ...(seen?.events ?? [])],
         })
         if (!written.ok) return first(written.refused)
         host.due(nextAt)
@@ -247,18 +250,24 @@ export function openSchedules(
         const { row, guards } = await found(id)
         const at = clock.now()
         if (row.message !== null) {
-          const notice: NoticeRow = { at, about: 'schedule', title: row.title, text: row.message }
-          const also = { ...noticeName(of, noticeKey(at, `${id}.${which}`, 0)), value: JSON.stringify(notice) }
-          const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
-          const keep = [...keepSchedule(of, id, row, next), bump, also]
-          const written = await store.commit({ guards: [ended, ...guards], keep, events: [] })
+          const said = { at, about: 'schedule', title: row.title, text: row.message } as const
+          const notice = noticeOf(of, noticeKey(at, `${id}.${which}`, 0), said)
+          const after = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
+          const { keep, events } = await scheduleMoves(store, of, id, { before: row, after, at })
+          const written = await store.commit({
+            guards: [ended, ...guards],
+            keep: [...keep, bump, notice.row],
+            events: [...events, noticeAdded(ofSession(of), notice.added, at)],
+          })
           return written.ok ? { task: null } : first(written.refused)
         }
         const task = `${id}.${which}`
         const running = row.overlap === 'parallel' ? [] : await stillOpen(host, of, row.running)
         const open = row.overlap === 'parallel' ? [] : [...running, task]
-        const next = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], open)
-        const also = { guards, keep: [...keepSchedule(of, id, row, next), bump, ...monitorFired(of, row, at, at)] }
+        const after = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], open)
+        const moved = await scheduleMoves(store, of, id, { before: row, after, at })
+        const told = monitorFired(of, row, at, at)
+        const also = { guards, keep: [...moved.keep, bump, ...told.keep], events: [...moved.events, ...told.events] }
         const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), { ...howOf(row, id, at, running), also })
         return started ? { task } : undefined
       })

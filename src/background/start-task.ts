@@ -27,7 +27,7 @@ export interface HowStarted {
   /** Tasks that must have settled before it begins. */
   readonly after?: readonly string[]
   /** Written with it; should a guard refuse, nothing is. */
-  readonly also?: Pick<Change, 'guards' | 'keep'>
+  readonly also?: Pick<Change, 'guards' | 'keep'> & Partial<Pick<Change, 'events'>>
 }
 
 /** Null if a guard of `also` refused it. `there`: it was started before, and nothing was written now. */
@@ -66,7 +66,7 @@ export async function startTask(
         ...(parent === undefined ? [] : [{ ...childName(owner, parent, id), value: '1' }]),
         ...(also?.keep ?? []),
       ],
-      events: [eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name })],
+      events: [eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name }), ...(also?.events ?? [])],
     }
   })
   // Which of several guards is told is the store's affair.
@@ -104,7 +104,11 @@ async function startForModel(
     // A rerun of whoever asked finds what it had started.
     if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id)))) return startTask(host, owner, spec, how)
     const room = await roomForModel(host, owner)
-    const also = { guards: [...(how.also?.guards ?? []), ...room.guards], keep: [...(how.also?.keep ?? []), ...room.keep] }
+    const also = {
+      guards: [...(how.also?.guards ?? []), ...room.guards],
+      keep: [...(how.also?.keep ?? []), ...room.keep],
+      events: how.also?.events ?? [],
+    }
     const started = await startTask(host, owner, spec, { ...how, also })
     if (started || !(await room.isGone())) return started // else another start was first
   }

@@ -6,6 +6,7 @@ import { frame } from '../kernel/id.ts'
 import { said } from '../kernel/said.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import { endName } from '../journal/task.ts'
+import { eventOf, ofSession, type EventBodies, type EventType, type NewEvent } from '../journal/event.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard } from '../store/store.ts'
 import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit.ts'
@@ -59,6 +60,7 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   const gate = { of: 'trigger-gate', ...of, key: 'gate' }
   const bump = { ...gate, value: '1' }
 
+  const told = <T extends EventType>(type: T, body: EventBodies[T]): NewEvent => eventOf(ofSession(of), type, clock.now(), body)
   const all = async (): Promise<{ id: string; row: SubscriptionRow }[]> => {
     const found: { id: string; row: SubscriptionRow }[] = []
     for await (const kept of everyKept(store, { of: 'subscription', ...of })) found.push({ id: kept.key, row: readSubscription(kept) })
@@ -81,8 +83,11 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     until(async (guards) => {
       const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
       if (!kept) throw new PawlError('trigger_unknown', `The id is ${said(id)}.`)
-      const row = { ...readSubscription(kept), enabled }
-      return (await store.commit({ guards, keep: keepRow(id, row), events: [] })).ok ? shownSubscription(id, row) : undefined
+      const before = readSubscription(kept)
+      if (before.enabled === enabled) return shownSubscription(id, before)
+      const row = { ...before, enabled }
+      const events = [told(enabled ? 'trigger.resumed' : 'trigger.paused', { trigger: id })]
+      return (await store.commit({ guards, keep: keepRow(id, row), events })).ok ? shownSubscription(id, row) : undefined
     })
 
   return {
@@ -113,7 +118,8 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         }
         if (there.length >= most) throw new PawlError('triggers_full', `${there.length} are there.`)
         const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
-        const written = await store.commit({ guards: [...guards, ended], keep: keepRow(id, row), events: [] })
+        const events = [told('trigger.subscribed', { trigger: id, event })]
+        const written = await store.commit({ guards: [...guards, ended], keep: keepRow(id, row), events })
         if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of) throw new PawlError('session_ended')
         return written.ok ? shownSubscription(id, row) : undefined
       })
@@ -123,7 +129,8 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
         if (!kept) return false
         const gone = [subscriptionName(of, id), heardName(of, id, readSubscription(kept).event)].map((name) => ({ ...name, value: null }))
-        return (await store.commit({ guards, keep: [...gone, bump], events: [] })).ok ? true : undefined
+        const events = [told('trigger.unsubscribed', { trigger: id })]
+        return (await store.commit({ guards, keep: [...gone, bump], events })).ok ? true : undefined
       }),
     async get(id) {
       const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
@@ -134,7 +141,7 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     resume: (id) => enable(id, true),
     async emit(event, payload, how) {
       checkEmit(how)
-      return emit(host, { tenant: of.tenant, session: how?.session }, event, payload, how?.key)
+      return emit(host, { tenant: of.tenant, session: how?.session, from: of.session }, event, payload, how?.key)
     },
   }
 }

@@ -54,10 +54,10 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
         const { id: task } = run.terms
         const row = { type, payload: JSON.parse(value) as Json, at: host.clock.now() }
         const kept = { ...emittedName(position, task, number), value: JSON.stringify(row) }
-        const notice = declared.wake ? run.notice('event', `${type}: ${host.redact.text(value)}`) : []
+        const notice = declared.wake ? run.notice('event', `${type}: ${host.redact.text(value)}`) : { keep: [], tells: [] }
         return {
           done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null',
-          beside: { keep: [kept, ...notice], tells: [{ type: 'task.event', body: { task, type, number } }] },
+          beside: { keep: [kept, ...notice.keep], tells: [{ type: 'task.event', body: { task, type, number } }, ...notice.tells] },
         }
       })
       // From here on it is over, whatever its body still does.

@@ -100,11 +100,12 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
         run.gather()
       }
       const kept = { ...messageName(position, id, at, `out.${String(number).padStart(6, '0')}`), value }
+      const notice = run.notice(asks ? 'request' : 'message', row.text)
       return {
         done: 'null',
         beside: {
-          keep: [kept, ...run.notice(asks ? 'request' : 'message', row.text)],
-          tells: [{ type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } }],
+          keep: [kept, ...notice.keep],
+          tells: [{ type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } }, ...notice.tells],
         },
       }
     })

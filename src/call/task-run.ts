@@ -2,11 +2,11 @@
 // holds the call together with what else it writes, so that a worker which lost the call can write none of it.
 
 import type { Invocation, StepBeside, ToSettle } from '../engine/engine.ts'
+import { noticeOf } from '../journal/notice.ts'
 import {
   logPath,
   newRun,
   noticeKey,
-  noticeName,
   type NoticeRow,
   resultPath,
   endOf,
@@ -120,19 +120,21 @@ export class RunOfTask {
     this.#soon()
   }
 
-  /** For the session, where its policy wants to hear of it: what is to be kept for that. */
-  notice(about: NoticeRow['about'], text: string): StepBeside['keep'] {
-    if (!hears(this.terms.wake, about)) return []
+  /** For the session, where its policy wants to hear of it: what is to be kept and told for that. */
+  notice(about: NoticeRow['about'], text: string): StepBeside {
+    if (!hears(this.terms.wake, about)) return { keep: [], tells: [] }
     const at = this.#host.clock.now()
     const { position, uid } = this.#invocation.request
     const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
-    const row: NoticeRow = { at, about, task: this.terms.id, title: this.title, text }
-    return [{ ...noticeName(position, key), value: JSON.stringify(row) }, ...this.#host.wakes(position, key)]
+    const { row, added } = noticeOf(position, key, { at, about, task: this.terms.id, title: this.title, text })
+    return { keep: [row, ...this.#host.wakes(position, key)], tells: [{ type: 'notice.added', body: added }] }
   }
 
   /** The same, with what is written next. */
   tell(about: NoticeRow['about'], text: string): void {
-    this.#invocation.beside.keep(...(this.notice(about, text) ?? []))
+    const { keep, tells } = this.notice(about, text)
+    this.#invocation.beside.keep(...keep)
+    for (const { type, body } of tells) this.#invocation.beside.tell(type, body)
   }
 
   /** Durable when it resolves. */

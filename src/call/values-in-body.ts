@@ -20,7 +20,7 @@ function writerIn({ invocation, pace }: Around, what: string, inside: Inside): W
     }
   const places = new Map<string, number>()
   return {
-    async write({ of, key, names, count }) {
+    async write({ of, key, names, count, tells }) {
       inside.leaf(what)
       inside.entry()
       const place = (places.get(key) ?? 0) + 1
@@ -29,6 +29,7 @@ function writerIn({ invocation, pace }: Around, what: string, inside: Inside): W
         key: `${what}:${invocation.retries}:${place}:${key}`,
         names,
         count,
+        tells,
         ...(of === 'secret' ? { secret: true as const } : {}),
       })
     },

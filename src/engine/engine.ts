@@ -25,7 +25,7 @@ import type {
   WaitRecord,
   WaitTerms,
 } from '../journal/call-state.ts'
-import type { EventBodies, EventType } from '../journal/event.ts'
+import type { EventBodies, EventType, Told } from '../journal/event.ts'
 import type { CallTimes } from '../journal/times.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { AttachmentRecord, Change, Guard, KeptName } from '../store/store.ts'
@@ -42,7 +42,7 @@ export interface StepSpec {
 /** What is on record together with the end of a step, and with nothing else. */
 export interface StepBeside {
   readonly keep: NonNullable<Change['keep']>
-  readonly tells: readonly { [T in EventType]: { readonly type: T; readonly body: EventBodies[T] } }[EventType][]
+  readonly tells: readonly Told[]
 }
 
 /** How a step ended: recorded form of its value, or of its error. */
@@ -133,6 +133,8 @@ export interface Tally {
   count(kept: readonly (string | null)[]): { readonly keep: readonly (string | null)[]; readonly mark: string }
   /** What is kept is sealed at rest, whatever else is. */
   readonly secret?: true
+  /** A fact for the feed, where what is kept is changed by it. */
+  readonly tells?: Told
 }
 
 /** What is kept by name and belongs to an invocation: written by its holder alone, together with what happens to the call (TASK-3). */

@@ -7,6 +7,8 @@
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../kernel/errors.ts'
 import { frame, type Ids } from '../kernel/id.ts'
+import { type EventBodies, eventOf } from '../journal/event.ts'
+import { fencedBy } from '../store/fenced-by.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Change, Committed, Guard, Kept, Store } from '../store/store.ts'
 import { checkExpected } from './expected.ts'
@@ -55,7 +57,11 @@ interface Plan<T> {
   readonly files: number
   readonly bytes: number
   readonly answer: T
+  /** What the feed tells of it. */
+  readonly changed: FileChange | null
 }
+
+type FileChange = EventBodies['file.changed']
 
 /** More others than this do not come first one after the other. */
 const mostLooks = 64
@@ -89,6 +95,7 @@ export class DatabaseFiles implements SessionFiles {
         files: above.length + (was ? 0 : 1),
         bytes: file.bytes - (was?.bytes ?? 0),
         answer: statOf(path, file),
+        changed: { path: path.path, change: 'written' },
       }
     })
   }
@@ -154,7 +161,8 @@ export class DatabaseFiles implements SessionFiles {
       if (was?.kind === 'directory') return unchanged(statOf(path, was))
       if (was) throw new PawlError('file_exists', `'${path.path}' is a file.`)
       const made = newDirectory(now)
-      return { keep: [...above, rowOf(this.#with.of, path, made)], files: above.length + 1, bytes: 0, answer: statOf(path, made) }
+      const changed = { path: path.path, change: 'made' } as const
+      return { keep: [...above, rowOf(this.#with.of, path, made)], files: above.length + 1, bytes: 0, answer: statOf(path, made), changed }
     })
   }
 
@@ -174,6 +182,7 @@ export class DatabaseFiles implements SessionFiles {
         files: -gone.length,
         bytes: -gone.reduce((sum, [, { bytes }]) => sum + bytes, 0),
         answer: true,
+        changed: { path: path.path, change: 'removed' },
       }
     })
   }
@@ -202,13 +211,14 @@ export class DatabaseFiles implements SessionFiles {
         files: above.length - (was ? 1 : 0),
         bytes: -(was?.bytes ?? 0),
         answer: statOf(target, updated),
+        changed: { path: source.path, change: 'moved', to: target.path },
       }
     })
   }
 
   /** Reads, plans and writes, until nobody came in between. */
   #change<T>(plan: () => Promise<Plan<T>>): Promise<T> {
-    const { store, of, quotas, commit, fence } = this.#with
+    const { store, clock, of, quotas, commit, fence } = this.#with
     const name = usageName(of)
     const once = async (): Promise<{ readonly answer: T } | undefined> => {
       const kept = await store.kept(name)
@@ -225,10 +235,12 @@ export class DatabaseFiles implements SessionFiles {
       }
       if (planned.keep.length === 0) return planned
       const usage = { files: used.files + planned.files, bytes: used.bytes + planned.bytes }
+      const guards = [...fence(), { kind: 'kept', ...name, revision: kept?.revision ?? 0 } as const]
+      const subject = { tenant: of.tenant, session: of.session, call: fencedBy(guards) }
       const committed = await commit({
-        guards: [...fence(), { kind: 'kept', ...name, revision: kept?.revision ?? 0 }],
+        guards,
         keep: [...planned.keep, { ...name, value: JSON.stringify(usage) }],
-        events: [],
+        events: planned.changed ? [eventOf(subject, 'file.changed', clock.now(), planned.changed)] : [],
       })
       if (committed.ok) return planned
       const { refused } = committed
@@ -312,4 +324,4 @@ export class DatabaseFiles implements SessionFiles {
   }
 }
 
-const unchanged = <T>(answer: T): Plan<T> => ({ keep: [], files: 0, bytes: 0, answer })
+const unchanged = <T>(answer: T): Plan<T> => ({ keep: [], files: 0, bytes: 0, answer, changed: null })

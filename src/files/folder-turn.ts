@@ -5,12 +5,15 @@
 // change the folder at any time: what they do is seen when it is looked at, and counted when it is measured.
 
 import { createHash } from 'node:crypto'
+import { type EventBodies, eventOf } from '../journal/event.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Change, Committed, Guard, Kept, KeptName, Store } from '../store/store.ts'
+import { fencedBy } from '../store/fenced-by.ts'
 import { inLine } from './line.ts'
 import type { FileUsage } from './quotas.ts'
+import type { FilesOf } from './rows.ts'
 
 export interface TurnParts {
   readonly store: Store
@@ -18,11 +21,15 @@ export interface TurnParts {
   readonly ids: Ids
   readonly commit: (change: Change) => Promise<Committed>
   readonly fence: () => readonly Guard[]
+  /** Whose files are in the folder. */
+  readonly of: FilesOf
 }
 
 export interface Turn {
   /** As far as it is known; who changes the folder changes it. */
   used: FileUsage | undefined
+  /** What was changed in it, for the feed: told when the turn is given back. Whose process dies before that has told nothing. */
+  changed: EventBodies['file.changed'] | null
   /** Throws unless the turn, and whatever fences the writer, still hold. Asked right before what cannot be undone. */
   confirm(): Promise<void>
 }
@@ -49,10 +56,14 @@ export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) =
     const owner = parts.ids.next()
     const { revision, used } = await take(parts, name, owner)
     const held: Guard = { kind: 'kept', ...name, revision }
+    let by = ''
     const turn: Turn = {
       used,
+      changed: null,
       async confirm() {
-        const committed = await parts.commit({ guards: [...parts.fence(), held], events: [] })
+        const fence = parts.fence()
+        by = fencedBy(fence)
+        const committed = await parts.commit({ guards: [...fence, held], events: [] })
         if (committed.ok) return
         if (committed.refused.kind === 'kept' && committed.refused.of === 'folder') throw new PawlError('file_busy', 'The turn was over.')
         throw new PawlError('lease_lost', 'A file was not written.')
@@ -67,7 +78,9 @@ export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) =
     } finally {
       const free: Row = { v: 1, owner: null, until: 0, used: turn.used ?? null }
       // If it cannot be given back it ends by itself. A writer that lost its lease gives it back too: so without the fence.
-      await parts.store.commit({ guards: [held], keep: [{ ...name, value: JSON.stringify(free) }], events: [] }).catch(() => undefined)
+      const { tenant, session } = parts.of
+      const events = turn.changed ? [eventOf({ tenant, session, call: by }, 'file.changed', parts.clock.now(), turn.changed)] : []
+      await parts.store.commit({ guards: [held], keep: [{ ...name, value: JSON.stringify(free) }], events }).catch(() => undefined)
     }
   })
 }

@@ -53,6 +53,7 @@ export class FolderFiles implements SessionFiles {
           await this.#expect(path, ifHash)
           await turn.confirm()
           await directory.rename(temporary, name)
+          turn.changed = { path: path.path, change: 'written' }
           add(turn, { files: was ? 0 : 1, bytes: bytes.length - (was?.size ?? 0) })
         } catch (error) {
           await directory.remove(temporary)
@@ -155,6 +156,7 @@ export class FolderFiles implements SessionFiles {
         await turn.confirm()
       }
       await this.#walk.inside(inner, { make: turn }, async () => undefined)
+      if (!found) turn.changed = { path: path.path, change: 'made' }
       const made = await this.#walk.find(path)
       if (!made) throw new PawlError('file_busy', `'${path.path}' was taken away as it was made.`)
       return statOf(path, made)
@@ -178,6 +180,7 @@ export class FolderFiles implements SessionFiles {
         // Out of sight at once; a crash from here on leaves nothing that a path can name.
         const temporary = `${unfinished}${ids.next()}`
         await directory.rename(nameIn(path), temporary)
+        turn.changed = { path: path.path, change: 'removed' }
         await directory.sync()
         if (isDirectory) turn.used = undefined
         else add(turn, { files: -1, bytes: -found.size })
@@ -203,6 +206,7 @@ export class FolderFiles implements SessionFiles {
         this.#walk.inside(source, {}, async (directory) => {
           await turn.confirm()
           await directory.rename(nameIn(source), nameIn(target), into)
+          turn.changed = { path: source.path, change: 'moved', to: target.path }
           if (was) add(turn, { files: -1, bytes: -was.size })
           await Promise.all([directory.sync(), into.sync()])
         }),

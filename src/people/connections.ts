@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Vote } from '../journal/asks.ts'
-import { eventOf } from '../journal/event.ts'
+import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { frame, isName, type Ids } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -95,7 +95,7 @@ export function openConnections(host: ConnectionsHost): Connections {
       await store.commit({
         guards: [],
         keep: [{ ...nameOf(tenant, principal, provider), value: JSON.stringify(value), secret: true }],
-        events: [],
+        events: [changed(tenant, provider, 'set', setAt)],
       })
       return { resumed: await resume(host, { tenant, principal, provider }, { by, door, at: setAt }) }
     },
@@ -103,7 +103,8 @@ export function openConnections(host: ConnectionsHost): Connections {
       const { tenant, principal, provider } = checked(of)
       const name = nameOf(tenant, principal, provider)
       if (!(await store.kept(name))) return false
-      await store.commit({ guards: [], keep: [{ ...name, value: null }], events: [] })
+      const events = [changed(tenant, provider, 'removed', clock.now())]
+      await store.commit({ guards: [], keep: [{ ...name, value: null }], events })
       return true
     },
     async list({ tenant = 'default' } = {}) {
@@ -116,6 +117,10 @@ export function openConnections(host: ConnectionsHost): Connections {
     },
   }
 }
+
+/** It is no session's. */
+const changed = (tenant: string, provider: string, change: 'set' | 'removed', at: number): NewEvent =>
+  eventOf(ofSession({ tenant, session: '' }), 'connection.changed', at, { provider, change })
 
 function checked({ tenant = 'default', principal, provider }: ConnectionOf): {
   tenant: string

@@ -113,7 +113,7 @@ export function openTurns(host: TurnsHost): Turns {
           const told = task === null ? undefined : await readTask(host.background, of, task)
           // What an event carried is sealed, as it may be for a sensitive tool.
           const secret = about === 'trigger' || (told !== undefined && isSealedUid(told.call))
-          return { text, rows: rowsOfNotice(of, id), ...(secret ? { secret } : {}) }
+          return { notice: id, text, rows: rowsOfNotice(of, id), ...(secret ? { secret } : {}) }
         }),
       )
     },
@@ -128,7 +128,7 @@ export function openTurns(host: TurnsHost): Turns {
       usageRows: (of, key, model, usage) => [
         usageRow(of.request.position, `${of.request.uid}:${key}`, { models: charged({}, model, usage), tool: toolNamed(of) }),
       ],
-      turn: (of, session, request, signal) => agentTurn({ store, switches: host.switches, start }, of, session, request, signal),
+      turn: (of, session, request, signal) => agentTurn({ store, clock, switches: host.switches, start }, of, session, request, signal),
     },
     usage: (of) => usageOf(store, of),
     unheard: (uid, why) => endOrphan(around, uid, why),

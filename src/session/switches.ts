@@ -1,6 +1,8 @@
 // Which capabilities a session has switched on: kept with the session, the same on every worker and after a restart.
 
 import type { Hook } from '../call/hook.ts'
+import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
+import type { Clock } from '../kernel/time.ts'
 import type { Capabilities } from '../model/capability.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Store } from '../store/store.ts'
@@ -26,10 +28,12 @@ const nameOf = ({ tenant, session }: Scope, key: string) => ({ of: collection, t
 
 export class Switches {
   readonly #store: () => Store
+  readonly #clock: Clock
   readonly all: Capabilities
 
-  constructor(store: () => Store, all: Capabilities) {
+  constructor(store: () => Store, clock: Clock, all: Capabilities) {
     this.#store = store
+    this.#clock = clock
     this.all = all
   }
 
@@ -57,16 +61,21 @@ export class Switches {
     return [...names].map((name) => ({ ...nameOf(of, name), value: '1' }))
   }
 
+  /** That they are on, or off, from now on. */
+  told(of: Scope, names: Iterable<string>, on: boolean): NewEvent[] {
+    return [...names].map((name) => eventOf(ofSession(of), 'capability.switched', this.#clock.now(), { name, on }))
+  }
+
   async switchOn(of: Scope, names: readonly string[]): Promise<void> {
     const before = await this.on(of)
     const more = [...new Set(names.flatMap((name) => this.all.needed(name)))].filter((name) => !before.has(name))
     if (more.length === 0) return
-    await this.#store().commit({ guards: [], keep: this.rows(of, more), events: [] })
+    await this.#store().commit({ guards: [], keep: this.rows(of, more), events: this.told(of, more, true) })
   }
 
   async switchOff(of: Scope, name: string): Promise<boolean> {
     if (!(await this.isOn(of, name))) return false
-    await this.#store().commit({ guards: [], keep: [{ ...nameOf(of, name), value: null }], events: [] })
+    await this.#store().commit({ guards: [], keep: [{ ...nameOf(of, name), value: null }], events: this.told(of, [name], false) })
     return true
   }
 }

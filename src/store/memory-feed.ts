@@ -2,7 +2,7 @@
 
 import { frame } from '../kernel/id.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
-import type { Erasure, EventQuery } from './store.ts'
+import type { Erasure, EventQuery, Scope } from './store.ts'
 
 interface Line {
   seq: number
@@ -20,6 +20,7 @@ export class MemoryFeed {
   /** Sessions that were erased whole, by one name: a reader that lags behind must still be told. */
   readonly #gone = new Map<string, Erasure>()
   #erased = nothing
+  #erasing = 0
 
   get last(): number {
     return this.#events.length
@@ -52,19 +53,26 @@ export class MemoryFeed {
     return this.#line(of)?.erased ?? this.#gone.get(frame(of.tenant, of.session)) ?? nothing
   }
 
-  /** Begins an erasure, whose number all that it takes gets. */
+  /** Begins an erasure, whose number all that it takes gets. One that takes nothing has none. */
   begin(): void {
-    this.#erased = { ...this.#erased, count: this.#erased.count + 1 }
+    this.#erasing = this.#erased.count + 1
   }
 
-  /** Takes the events of these calls from a session; tells how many. With `anew` a session that has none left begins from sequence 1. */
-  erase(of: { tenant: string; session: string }, calls: ReadonlySet<string>, anew: boolean): number {
+  /** Sessions of which something is told, in a tenant or in all. */
+  *sessions(of: Scope | undefined): Generator<Required<Scope>, void> {
+    for (const tenant of of ? [of.tenant] : [...this.#lines.keys()])
+      for (const session of of?.session === undefined ? [...(this.#lines.get(tenant)?.keys() ?? [])] : [of.session])
+        yield { tenant, session }
+  }
+
+  /** Takes such events from a session; tells how many. With `anew` a session that has none left begins from sequence 1. */
+  erase(of: { tenant: string; session: string }, isGone: (event: NewEvent) => boolean, anew: boolean): number {
     const line = this.#line(of)
     if (!line) return 0
-    const { count } = this.#erased
+    const count = this.#erasing
     const before = line.positions.length
     line.positions = line.positions.filter((position) => {
-      if (!calls.has((this.#events[position - 1] as { event: NewEvent }).event.call)) return true
+      if (!isGone((this.#events[position - 1] as { event: NewEvent }).event)) return true
       this.#events[position - 1] = null
       line.erased = { count, position: Math.max(line.erased.position, position) }
       this.#erased = { count, position: Math.max(this.#erased.position, position) }

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { frame } from '../kernel/id.ts'
 import { type Clock, systemClock } from '../kernel/time.ts'
 import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
+import type { NewEvent } from '../journal/event.ts'
 import { Places } from '../journal/places.ts'
 import { Deadlines } from './deadlines.ts'
 import { GroupCommit } from './group.ts'
@@ -136,13 +137,16 @@ class Tables {
       if (isIn(row, of) && !busy.has(frame(tenant, session))) taken.push(row)
     }
     const had = this.attachments.size
-    if (taken.length > 0) this.feed.begin()
+    this.feed.begin()
     for (const row of taken) this.#forget(row)
     const uids = new Set(taken.map(({ inserted }) => inserted.uid))
     const sessions = new Map(taken.map(({ inserted: { position } }) => [frame(position.tenant, position.session), position]))
     let events = 0
-    for (const session of sessions.values()) events += this.feed.erase(session, uids, anew)
+    for (const session of sessions.values()) events += this.feed.erase(session, ({ call }) => uids.has(call), anew)
     const next = taken.length < limit ? null : 'more'
+    // What is told of no call.
+    const isLoose = ({ call, at }: NewEvent): boolean => at < settledBefore && !this.calls.has(call)
+    if (next === null) for (const session of this.feed.sessions(of)) events += this.feed.erase(session, isLoose, anew)
     if (of && anew && next === null) this.kept.erase(of)
     // Of a whole tenant, also what no call speaks of.
     if (of && of.session === undefined && anew && next === null) {

@@ -2,8 +2,10 @@
 // session above it, too. Cancelled with the call that waits for it.
 
 import type { Invocation } from '../engine/engine.ts'
+import { eventOf } from '../journal/event.ts'
 import { agentName, parentName, type ParentRow, workingName } from '../journal/message.ts'
 import { PawlError } from '../kernel/errors.ts'
+import type { Clock } from '../kernel/time.ts'
 import type { Model } from '../model/model.ts'
 import type { StartTurn, Turn } from '../model/turn.ts'
 import { askingOf, type Place } from '../session/asked.ts'
@@ -16,12 +18,13 @@ const deepest = 4
 
 export interface AgentsHost {
   readonly store: Store
+  readonly clock: Clock
   readonly switches: Switches
   start(place: Place, turn: StartTurn): Turn
 }
 
 export async function agentTurn(
-  { store, switches, start }: AgentsHost,
+  { store, clock, switches, start }: AgentsHost,
   invocation: Invocation,
   session: string,
   given: AgentTurn,
@@ -32,6 +35,9 @@ export async function agentTurn(
   const above = await store.kept(parentName(position))
   const depth = above ? (JSON.parse(above.value) as ParentRow).depth + 1 : 1
   if (depth > deepest) throw new PawlError('agents_too_deep', `${deepest} agents are above it already.`)
+  // A body that runs again finds its agent at work: that it began has been told.
+  const before = await store.kept(agentName(position, session))
+  const on = await switches.on(position)
   const row: ParentRow = { session: position.session, call: uid, depth }
   const kept = await store.commit({
     guards: [...invocation.beside.fence()],
@@ -40,9 +46,14 @@ export async function agentTurn(
       { ...agentName(position, session), value: '1' },
       { ...workingName(position, session), value: '1' },
       // What holds in the session above holds in this one.
-      ...switches.rows({ tenant, session }, await switches.on(position)),
+      ...switches.rows({ tenant, session }, on),
     ],
-    events: [],
+    events: before
+      ? []
+      : [
+          eventOf({ tenant, session: position.session, call: uid }, 'agent.started', clock.now(), { session }),
+          ...switches.told({ tenant, session }, on, true),
+        ],
   })
   if (!kept.ok) throw new PawlError('lease_lost')
   const { model, message, frame, instructions, tools, limits } = given

@@ -15,6 +15,8 @@ export interface Arrival {
   readonly message: Message
   /** What goes from its list. */
   readonly rows: NonNullable<Change['keep']>
+  /** The notice that has been told then. */
+  readonly notice?: string
   /** It tells of what is sealed. */
   readonly secret?: true
 }

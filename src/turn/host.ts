@@ -43,7 +43,7 @@ export interface TurnHost {
   /** What a model reads of a settled call. */
   shown(call: CallRecord, reads: boolean): Promise<readonly ModelPart[]>
   /** What the session is to be told, and the rows that go when it has been. `secret`: it tells of what is sealed. */
-  notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
+  notices(of: Scope): Promise<{ notice: string; text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
   /** What is kept with the end of a turn: somebody looks whether there is more to hear. */
   wakes(of: Scope, what: string): NonNullable<Change['keep']>
   read(of: Scope, attachment: Attachment): Promise<Uint8Array>

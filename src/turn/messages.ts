@@ -1,5 +1,6 @@
 // session.messages: the conversation as it is on record, and what a user says while a turn may be under way (SESS-4).
 
+import { eventOf, ofSession } from '../journal/event.ts'
 import { messageKey, sentName, sentOnceName, type SentRow } from '../journal/message.ts'
 import { endName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -56,7 +57,7 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       const sent = await store.commit({
         guards: [{ kind: 'kept', ...endName(of, ''), revision: 0 }, ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : [])],
         keep: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
-        events: [],
+        events: [eventOf(ofSession(of), 'message.sent', row.at, { message: row.id, when })],
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end') throw new PawlError('session_ended')
       said(of)

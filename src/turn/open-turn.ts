@@ -11,7 +11,7 @@ import type { TurnValue } from '../model/turn.ts'
 import { readOutputName } from '../session/read-output.ts'
 import type { Change } from '../store/store.ts'
 import type { Toolset } from '../tool/toolset.ts'
-import { arrivals, isSaid } from './arrivals.ts'
+import { type Arrival, arrivals, isSaid } from './arrivals.ts'
 import { askModel } from './ask-model.ts'
 import { sumUp } from './compact.ts'
 import { type History, type KeptMessage, tokensIn } from './history.ts'
@@ -75,7 +75,7 @@ export class OpenTurn {
     if (lost || this.#last) return lost
     await this.#mend()
     const { message } = this.#request
-    for (const { message: said, rows, secret } of await this.#arrived(true)) this.#say(said, rows, secret ? { secret } : {})
+    for (const each of await this.#arrived(true)) this.#hear(each)
     if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: this.#host.clean(message) }] })
     return null
   }
@@ -180,8 +180,7 @@ export class OpenTurn {
       return failure({ class: 'resource_limit', code: 'turn_limit', message })
     }
     // Of a turn that begins they are there already.
-    if (this.#step > 0)
-      for (const { message, rows, secret } of await this.#arrived(false)) this.#say(message, rows, secret ? { secret } : {})
+    if (this.#step > 0) for (const each of await this.#arrived(false)) this.#hear(each)
     const model = this.#model
     try {
       await sumUp(this.#host, this.#invocation, this.#history, {
@@ -314,6 +313,11 @@ export class OpenTurn {
     const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name, frameModel: this.#frame.model }
     const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...frame, ...more, message }
     return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#set, this.#history))
+  }
+
+  #hear({ message, rows, secret, notice }: Arrival): void {
+    this.#say(message, rows, secret ? { secret } : {})
+    if (notice !== undefined) this.#invocation.beside.tell('notice.acknowledged', { notice })
   }
 
   /** On record with what is written next. */

@@ -31,7 +31,7 @@ export interface OpenedSecrets extends SessionSecrets {
 export function openSecrets({ store, clock, learn }: SecretParts, { tenant, session }: Scope, writer?: Writer): OpenedSecrets {
   const scope = { tenant, session }
   const by = writer ? 'body' : 'host'
-  const put = writeBy(store, scope, writer)
+  const put = writeBy({ store, clock }, scope, writer)
   const stored = async (name: string): Promise<Row | undefined> => {
     const kept = await store.kept(rowName('secret', scope, name))
     return kept && rowIn(kept.value)
@@ -40,7 +40,8 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
     const refuse = (was: Row | null): Refused | null =>
       by === 'body' && was?.by === 'host' ? { code: 'secret_reserved', message: `'${name}' was set by the program.` } : null
     const count = counting({ op, row, key: name, most, refuse, full: 'secrets_full' })
-    return doneBy(await put({ of: 'secret', key: name, names: namesOf('secret', scope, name), count }), op, name)
+    const tells = { type: 'secret.changed', body: { name, change: op === 'set' ? 'set' : 'deleted' } } as const
+    return doneBy(await put({ of: 'secret', key: name, names: namesOf('secret', scope, name), count, tells }), op, name)
   }
   return {
     async set(given, value, { tools } = {}) {

@@ -41,12 +41,13 @@ export interface ValueParts {
 
 export function openValues({ store, clock, quotas }: ValueParts, { tenant, session }: Scope, writer?: Writer): SessionValues {
   const scope = { tenant, session }
-  const write = writeBy(store, scope, writer)
+  const write = writeBy({ store, clock }, scope, writer)
   const change = async (op: 'set' | 'delete', key: string, text: string | null, ifRevision: number | null | undefined) => {
     const row = text === null ? null : { at: clock.now(), text }
     const refuse = (was: Row | null): Refused | null => unexpected(key, was, ifRevision)
     const count = counting({ op, row, key, most: quotas, refuse, full: 'values_full' })
-    return doneBy(await write({ of: 'value', key, names: namesOf('value', scope, key), count }), op, key)
+    const tells = { type: 'value.changed', body: { key, change: op === 'set' ? 'set' : 'deleted' } } as const
+    return doneBy(await write({ of: 'value', key, names: namesOf('value', scope, key), count, tells }), op, key)
   }
   return {
     async get(given) {

@@ -1,7 +1,10 @@
 // VALUES: how a change gets on record. In a body it is counted with a mark on its call (Invocation.tally); everywhere else it is compared and set here.
 
 import { PawlError } from '../kernel/errors.ts'
+import type { Clock } from '../kernel/time.ts'
 import { inLine } from '../files/line.ts'
+import { eventIn, type Told } from '../journal/event.ts'
+import { fencedBy } from '../store/fenced-by.ts'
 import type { Change, Guard, KeptName, Store } from '../store/store.ts'
 import { type Collection, type Count, lineOf, type Scope } from './rows.ts'
 
@@ -11,6 +14,8 @@ export interface Writing {
   readonly key: string
   readonly names: readonly [KeptName, KeptName]
   readonly count: Count
+  /** What the feed tells, where anything is changed. */
+  readonly tells: Told
 }
 
 /** Durable when it resolves; gives the mark. */
@@ -19,30 +24,41 @@ export type Write = (writing: Writing) => Promise<string>
 /** How a body writes: by itself, or here, fenced. */
 export type Writer = { readonly write: Write } | { readonly fence: () => readonly Guard[] }
 
+interface WriteParts {
+  readonly store: Store
+  readonly clock: Clock
+}
+
 /** Without a writer the program writes. */
-export const writeBy = (store: Store, scope: Scope, writer: Writer | undefined): Write =>
-  writer === undefined ? writingTo(store, scope) : 'write' in writer ? writer.write : writingTo(store, scope, writer.fence)
+export const writeBy = ({ store, clock }: WriteParts, scope: Scope, writer: Writer | undefined): Write =>
+  writer === undefined
+    ? writingTo({ store, clock }, scope)
+    : 'write' in writer
+      ? writer.write
+      : writingTo({ store, clock }, scope, writer.fence)
 
 /** More others than this do not come first one after the other. */
 const mostLooks = 64
 
 /** Compares and sets. `fence`: guards of whoever writes; refused by one of those, it throws lease_lost. */
 const writingTo =
-  (store: Store, scope: Scope, fence: () => readonly Guard[] = () => []): Write =>
-  ({ of, names, count }) =>
+  ({ store, clock }: WriteParts, scope: Scope, fence: () => readonly Guard[] = () => []): Write =>
+  ({ of, names, count, tells }) =>
     inLine(store, lineOf(of, scope), async () => {
       for (let look = 0; look < mostLooks; look++) {
         const guards = fence()
         const was = await Promise.all(names.map(async (name) => store.kept(name)))
         const { keep, mark } = count(was.map((kept) => kept?.value ?? null))
-        if (keep.every((value, order) => value === (was[order]?.value ?? null)) && isRefusal(mark)) return mark
+        const changed = keep.some((value, order) => value !== (was[order]?.value ?? null))
+        if (!changed && isRefusal(mark)) return mark
         const rows: NonNullable<Change['keep']> = names.map((name, order) => ({
           ...name,
           value: keep[order] ?? null,
           ...(of === 'secret' ? { secret: true as const } : {}),
         }))
         const expected = names.map((name, order): Guard => ({ kind: 'kept', ...name, revision: was[order]?.revision ?? 0 }))
-        const committed = await store.commit({ guards: [...guards, ...expected], keep: rows, events: [] })
+        const events = changed ? [eventIn({ ...scope, call: fencedBy(guards) }, tells, clock.now())] : []
+        const committed = await store.commit({ guards: [...guards, ...expected], keep: rows, events })
         if (committed.ok) return mark
         const { refused } = committed
         const isOther = refused.kind === 'kept' && names.some((name) => name.of === refused.of)

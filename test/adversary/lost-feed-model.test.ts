@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { ErasedPage, Store } from '../../src/store/store.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { callRecord, change, eventRecord, longAgo, place } from '../../src/testing/store-cases/records.ts'
 import { freshDir } from './kit.ts'
@@ -57,14 +57,20 @@ for (const seed of [1, 2, 3, 4, 5, 6])
         settledCalls.push(...changes.map((one) => one.insertCall?.uid as string))
       } else if (what < 0.75) {
         const query = {
-          after: '',
           limit: 1000,
           ...(r() < 0.7 ? { of: r() < 0.5 ? pick(scopes) : { tenant: pick(scopes).tenant } } : {}),
           ...(r() < 0.5 ? { settledBefore: longAgo + Math.floor(r() * n) } : {}),
         }
         const strip = async (store: Store) => {
-          const { calls, events, attachments, next } = await store.erase(query)
-          return { calls, events, attachments, more: next !== null }
+          const sum = { calls: 0, events: 0, attachments: 0 }
+          for (let from: string | null = ''; from !== null;) {
+            const { calls, events, attachments, next }: ErasedPage = await store.erase({ ...query, after: from })
+            sum.calls += calls
+            sum.events += events
+            sum.attachments += attachments
+            from = next
+          }
+          return sum
         }
         await each(strip)
       } else if (what < 0.8) {

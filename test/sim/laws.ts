@@ -240,7 +240,9 @@ export class Laws {
       if (type === 'step.failed' || type === 'call.started' || type === 'call.late' || type === 'call.parked' || type === 'call.queued')
         continue
       if (type === 'task.updated' || type === 'task.output' || type === 'task.signal') continue
-      const fact = `${this.#named(call)} ${type}${'step' in body ? ` ${body.step}` : ''}${'wait' in body ? ` ${body.wait}` : ''}${'message' in body ? ` ${body.message}` : ''}`
+      // Values, files and the like change as often as somebody changes them.
+      if (call === '' || type === 'value.changed' || type === 'secret.changed' || type === 'file.changed') continue
+      const fact = `${this.#named(call)} ${type}${'step' in body ? ` ${body.step}` : ''}${'wait' in body ? ` ${body.wait}` : ''}${'message' in body ? ` ${body.message}` : ''}${'notice' in body ? ` ${body.notice}` : ''}`
       seen.set(fact, (seen.get(fact) ?? 0) + 1)
     }
     // Two workers may be asked to cancel one call at the same moment.

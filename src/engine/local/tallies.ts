@@ -6,6 +6,7 @@
 
 import { isSealedUid } from '../../journal/sealed.ts'
 import type { CallRecord, StepRecord } from '../../journal/call-state.ts'
+import type { EventBodies, EventType, NewEvent } from '../../journal/event.ts'
 import { PawlError } from '../../kernel/errors.ts'
 import { frame } from '../../kernel/id.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -23,6 +24,7 @@ export interface ToCount {
     readonly request: Pick<CallRecord, 'uid' | 'fence'>
     readonly stopped: Stop | null
     judge(answer: Written): boolean
+    event<T extends EventType>(type: T, at: number, body: EventBodies[T]): NewEvent
   }
   readonly known: { step(key: string): StepRecord | undefined; keep(step: StepRecord): void }
   readonly tally: Tally
@@ -130,11 +132,14 @@ export class Tallies {
   /** All of them in one change, each on what the one before it left; and what is kept once it is written. */
   #change(group: readonly Waiting[], lane: Lane): { change: Change; steps: readonly StepRecord[]; rows: readonly Row[] } {
     const rows = new Map<string, Row>()
+    const events: NewEvent[] = []
     const at = this.#clock.now()
     const steps = group.map(({ held, tally }) => {
       const before = tally.names.map((name) => rows.get(placeOf(name)) ?? (lane.rows.get(placeOf(name)) as Row))
       const { keep, mark } = tally.count(before.map(({ value }) => value))
       const sealed = tally.secret ? { secret: true as const } : {}
+      if (tally.tells && keep.some((value, order) => value !== before[order]?.value))
+        events.push(held.event(tally.tells.type, at, tally.tells.body))
       for (const [order, { name, revision }] of before.entries())
         rows.set(placeOf(name), { name, revision, value: keep[order] as string | null, ...sealed })
       return { call: held.request.uid, key: tally.key, state: 'done' as const, input: null, value: mark, round: 1, at }
@@ -146,7 +151,7 @@ export class Tallies {
     ]
     const keep = all.map(({ name, value, secret }) => ({ ...name, value, ...(secret ? { secret } : {}) }))
     const next = all.map((row) => ({ ...row, revision: row.value === null ? 0 : row.revision + 1 }))
-    return { change: { guards, steps, keep, events: [] }, steps, rows: next }
+    return { change: { guards, steps, keep, events }, steps, rows: next }
   }
 }
 

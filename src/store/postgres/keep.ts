@@ -4,6 +4,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../kernel/time.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
+import { eraseLoose } from './erase-loose.ts'
 import { callOf, digest, nameIn, nameOut } from './rows.ts'
 
 /** Takes a page of settled calls by what is asked for. A session with open work is left whole. */
@@ -84,7 +85,17 @@ export class Keeper {
     this.#clock = clock
   }
 
-  async erase({ of, settledBefore, after, limit }: EraseQuery): Promise<ErasedPage> {
+  /** After the last call, what tells of none. */
+  async erase(query: EraseQuery): Promise<ErasedPage> {
+    const from = query.after === '' ? null : (JSON.parse(query.after) as [number, string] | { loose: number })
+    const isLoose = from !== null && !Array.isArray(from)
+    const page = isLoose ? { calls: 0, events: 0, attachments: 0, next: null } : await this.#eraseCalls(query)
+    if (page.next !== null) return page
+    const { events, next } = await eraseLoose(this.#pool, query, isLoose ? from.loose : 0)
+    return { ...page, events: page.events + events, next: next === null ? null : JSON.stringify({ loose: next }) }
+  }
+
+  async #eraseCalls({ of, settledBefore, after, limit }: EraseQuery): Promise<ErasedPage> {
     const [at, uid] = after === '' ? [-latest, ''] : (JSON.parse(after) as [number, string])
     const scope = of?.session === undefined ? null : digest(of.tenant, of.session)
     const { rows } = await this.#pool.query<ErasedRow>('SELECT * FROM erase_page_3($1, $2, $3, $4, $5, $6, $7)', [

@@ -132,10 +132,30 @@ export class EventWriter {
   }
 }
 
+interface Taken {
+  readonly count: number
+  readonly position: number
+  readonly seq: number
+  readonly whole: boolean
+}
+
+/** Events that tell of no call on record, among those that were looked at; and where to go on. */
+interface Loose {
+  readonly events: readonly { readonly tenant: string; readonly session: string; readonly position: number }[]
+  readonly next: number | null
+}
+
+/** How many are looked at in one transaction. */
+const mostLooked = 1_000
+const looked = 'position, tenant, session, at, NOT EXISTS (SELECT 1 FROM calls WHERE calls.uid = events.call) AS loose'
+
 /** Erases events, inside a transaction. A session of which nothing is left is forgotten, its name too. */
 export class EventEraser {
   readonly #lastSeq: StatementSync
   readonly #erase: readonly StatementSync[]
+  readonly #look: StatementSync
+  readonly #lookOfSession: StatementSync
+  readonly #take: StatementSync
   readonly #forget: StatementSync
 
   constructor(db: DatabaseSync) {
@@ -143,15 +163,51 @@ export class EventEraser {
     this.#erase = [filed, unfiled].map((which) =>
       db.prepare(`DELETE FROM ${which} AND call IN (SELECT value FROM json_each(?3)) RETURNING position`),
     )
+    this.#look = db.prepare(`SELECT ${looked} FROM events WHERE position > ? ORDER BY position LIMIT ?`)
+    this.#lookOfSession = db.prepare(
+      `SELECT ${looked} FROM ${filed} AND position > ?3 UNION ALL SELECT ${looked} FROM ${unfiled} AND position > ?3 ORDER BY position LIMIT ?4`,
+    )
+    this.#take = db.prepare('DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))')
     this.#forget = db.prepare(
       `DELETE FROM sessions WHERE tenant = ?1 AND session = ?2 AND NOT EXISTS (SELECT 1 FROM ${filed}) AND NOT EXISTS (SELECT 1 FROM ${unfiled})`,
     )
   }
 
   /** Those of these calls: how many, up to which position and sequence of the session, and whether there is nothing else of it. */
-  erase({ tenant, session }: Required<Scope>, calls: string): { count: number; position: number; seq: number; whole: boolean } {
+  erase(of: Required<Scope>, calls: string): Taken {
+    return this.#taken(of, () => this.#erase.flatMap((each) => each.all(of.tenant, of.session, calls) as { position: number }[]))
+  }
+
+  /** Those at these positions, likewise. */
+  take(of: Required<Scope>, positions: readonly { readonly position: number }[]): Taken {
+    return this.#taken(of, () => {
+      this.#take.run(JSON.stringify(positions.map(({ position }) => position)))
+      return positions
+    })
+  }
+
+  /**
+   * By position, which is the order of time: where what is older was erased before, little of it is looked at again. Clocks of several
+   * workers differ by less than a page.
+   */
+  loose(of: Scope | undefined, before: number, after: number): Loose {
+    const found = (of?.session === undefined
+      ? this.#look.all(after, mostLooked)
+      : this.#lookOfSession.all(of.tenant, of.session, after, mostLooked)) as unknown as (Loose['events'][number] & {
+      at: number
+      loose: 0 | 1
+    })[]
+    const older = found.filter(({ at }) => at < before)
+    const isOver = found.length < mostLooked || older.length === 0
+    return {
+      events: older.filter(({ tenant, loose }) => loose === 1 && (of === undefined || tenant === of.tenant)),
+      next: isOver ? null : (found.at(-1)?.position ?? null),
+    }
+  }
+
+  #taken({ tenant, session }: Required<Scope>, take: () => readonly { readonly position: number }[]): Taken {
     const { seq } = (this.#lastSeq.get(tenant, session) as { seq: number } | undefined) ?? { seq: 0 }
-    const taken = this.#erase.flatMap((each) => each.all(tenant, session, calls) as { position: number }[])
+    const taken = take()
     const position = taken.reduce((most, each) => Math.max(most, each.position), 0)
     return { count: taken.length, position, seq, whole: this.#forget.run(tenant, session).changes === 1 }
   }

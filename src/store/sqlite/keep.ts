@@ -101,6 +101,16 @@ export class Keeper {
 
   /** Inside a transaction. */
   erase(query: EraseQuery): ErasedPage {
+    const { of, settledBefore = infinity, after } = query
+    const from = looseFrom(after)
+    const page = from === null ? this.#eraseCalls(query) : { calls: 0, events: 0, attachments: 0, next: null }
+    if (page.next !== null) return page
+    const { events, next } = this.#events.loose(of, settledBefore, from ?? 0)
+    const erased = this.#eraseLoose(events, query.settledBefore === undefined)
+    return { ...page, events: page.events + erased, next: next === null ? null : JSON.stringify({ loose: next }) }
+  }
+
+  #eraseCalls(query: EraseQuery): ErasedPage {
     const { of, limit, settledBefore } = query
     const found = this.#candidates(query)
     const last = found.at(-1)
@@ -115,7 +125,7 @@ export class Keeper {
       for (const { tenant, id } of used) attachments += Number(this.#forget.attachments.run(tenant, id).changes)
       const { count } = this.#q.next.get() as { count: number }
       const sessions = new Map(found.map(({ tenant, session }) => [frame(tenant, session), { tenant, session }]))
-      for (const session of sessions.values()) events += this.#eraseEvents(session, uids, count, anew)
+      for (const session of sessions.values()) events += this.#noted(session, this.#events.erase(session, uids), count, anew)
     }
     if (of && anew && next === null) this.#kept.erase(of)
     if (of && of.session === undefined && anew && next === null) attachments += Number(this.#forget.leftovers.run(of.tenant).changes)
@@ -174,8 +184,20 @@ export class Keeper {
       : ofSession.all(settledBefore, limit, of.tenant, of.session, ...start)) as unknown as Candidate[]
   }
 
-  #eraseEvents(of: Required<Scope>, uids: string, count: number, anew: boolean): number {
-    const erased = this.#events.erase(of, uids)
+  /** Events that tell of no call. */
+  #eraseLoose(events: ReturnType<EventEraser['loose']>['events'], anew: boolean): number {
+    if (events.length === 0) return 0
+    const { count } = this.#q.next.get() as { count: number }
+    const sessions = Map.groupBy(events, ({ tenant, session }) => frame(tenant, session))
+    let erased = 0
+    for (const all of sessions.values()) {
+      const { tenant, session } = all[0] as (typeof events)[number]
+      erased += this.#noted({ tenant, session }, this.#events.take({ tenant, session }, all), count, anew)
+    }
+    return erased
+  }
+
+  #noted(of: Required<Scope>, erased: ReturnType<EventEraser['erase']>, count: number, anew: boolean): number {
     if (erased.count === 0) return 0
     const scope = scopeOf(of.tenant, of.session)
     this.#q.upset.run(scope, erased.seq, erased.position, count)
@@ -183,6 +205,12 @@ export class Keeper {
     if (anew && erased.whole) this.#q.anew.run(scope)
     return erased.count
   }
+}
+
+/** Where to go on with events that tell of no call; null while there are calls to erase. */
+function looseFrom(after: string): number | null {
+  const from = after === '' ? null : (JSON.parse(after) as unknown[] | { loose: number })
+  return from === null || Array.isArray(from) ? null : from.loose
 }
 
 const placeIn = ({ session, batch, id, occurrence }: Candidate, of: Scope): (string | number)[] =>

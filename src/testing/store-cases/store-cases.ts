@@ -16,6 +16,7 @@ import { migrateCases } from './migrate.ts'
 import { timerCases } from './timer.ts'
 import { hintCases } from './hint.ts'
 import { listCases } from './list.ts'
+import { looseCases } from './loose.ts'
 import { payloadCases } from './payload.ts'
 import { placeCases } from './place.ts'
 import { retentionCases } from './retention.ts'
@@ -37,5 +38,6 @@ export const storeCases: readonly StoreCase[] = [
   ...placeCases,
   ...keptCases,
   ...retentionCases,
+  ...looseCases,
   ...migrateCases,
 ]
