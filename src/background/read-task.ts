@@ -87,7 +87,7 @@ function shown(id: string, row: TaskRow, { told, call, outcome, run, waits }: Fo
     finishedAt: call.settledAt,
     updatedAt: Math.max(createdAt, run.updatedAt, call.startedAt ?? 0, call.settledAt ?? 0),
     call: uid,
-    links,
+    links: { ...links, ...run.links },
   }
 }
 

@@ -6,6 +6,7 @@ import { decode, encode } from '../kernel/value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tool/context.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
+import { runUnder } from './task-run.ts'
 
 export function modelsInBody({ invocation, host, signal }: Around, inside: Inside): Pick<ToolContext, 'complete' | 'turn'> {
   let asked = 0
@@ -39,6 +40,7 @@ export function modelsInBody({ invocation, host, signal }: Around, inside: Insid
       const session = `agent:${Buffer.from(invocation.derive(`turn:${++turns}`))
         .subarray(0, 18)
         .toString('base64url')}`
+      runUnder(invocation)?.update({ links: { agents: [session] } })
       return kept(() => inside.outside(() => invocation.aside(() => host.turn(invocation, session, request, signal))))
     },
   }

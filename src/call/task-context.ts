@@ -123,6 +123,13 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       invocation.beside.tell('task.artifact', { task: id, artifacts: run.run.artifacts.length })
       await run.flushed()
     },
+    async link(remote) {
+      inside.leaf('task.link')
+      if (typeof remote !== 'string' || remote === '' || remote.length > longestUrl || !remote.isWellFormed())
+        throw new PawlError('task_invalid', `A link is a text of 1 to ${longestUrl} characters.`)
+      run.update({ links: { remote: [host.redact.text(remote)] } })
+      await run.flushed()
+    },
     async message(text, data) {
       inside.leaf('task.message')
       await sent(text, data)

@@ -4,7 +4,7 @@
 
 import { frame } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { InputRequest, OnEnd, TaskArtifact, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
+import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
 
 /** What it was started as. Written once; what has no call, again when it ends. */
@@ -36,6 +36,7 @@ export interface TaskRun {
   readonly progress: TaskProgress | null
   readonly artifacts: readonly TaskArtifact[]
   readonly request: InputRequest | null
+  readonly links?: TaskLinks
   /** Characters in its log, and whether more was said than is kept. */
   readonly log: { readonly characters: number; readonly cut: boolean }
   /** It has started others. */
@@ -65,21 +66,31 @@ export interface TaskUpdate extends Partial<
   readonly attempt: number
   /** One of the same name is replaced. */
   readonly artifact?: TaskArtifact
+  /** Added to those that there are. */
+  readonly links?: TaskLinks
 }
 
 /**
  * TASK-2: every update goes through here. One of an attempt that is not the last is dropped; what is over stays as it is, except for what is
  * added to it (artifacts, the log).
  */
-export function updated(run: TaskRun, { attempt, artifact, ...said }: TaskUpdate, at: number): TaskRun {
+export function updated(run: TaskRun, { attempt, artifact, links: more, ...said }: TaskUpdate, at: number): TaskRun {
   if (attempt < run.attempt) return run
+  const links = more ? { links: joined(run.links, more) } : {}
   const { log = run.log, ...moved } = said
   const artifacts = artifact ? withArtifact(run.artifacts, artifact) : run.artifacts
   if (run.over) return artifact || said.log ? { ...run, artifacts, log, updatedAt: at } : run
   // What it asked for, and what it was doing, was the attempt's before it.
   const anew = attempt > run.attempt ? { status: null, request: null } : {}
   const ended = said.over ? { request: null } : {}
-  return { ...run, ...anew, ...moved, ...ended, attempt, artifacts, log, updatedAt: at }
+  return { ...run, ...anew, ...moved, ...ended, ...links, attempt, artifacts, log, updatedAt: at }
+}
+
+function joined(links: TaskLinks = {}, more: TaskLinks): TaskLinks {
+  const all = { ...links }
+  for (const name of ['agents', 'remote'] as const)
+    if (more[name]) Object.assign(all, { [name]: [...new Set([...(links[name] ?? []), ...more[name]])] })
+  return all
 }
 
 /** At its place: a body that runs again does not change their order. */

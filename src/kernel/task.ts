@@ -27,6 +27,14 @@ export interface TaskProgress {
   readonly label?: string
 }
 
+/** What belongs to it elsewhere. */
+export interface TaskLinks {
+  /** Sessions in which agents work for it. */
+  readonly agents?: readonly string[]
+  /** What those who do the work call it. */
+  readonly remote?: readonly string[]
+}
+
 export interface TaskArtifact {
   readonly name: string
   readonly type: string

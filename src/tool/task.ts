@@ -2,7 +2,7 @@
 
 import type { Duration } from '../kernel/duration.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import type { InputRequest, OnEnd, TaskArtifact, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
+import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
 import type { Json } from '../kernel/value.ts'
 
 /** A task as it stands. */
@@ -37,7 +37,7 @@ export interface Task {
   readonly updatedAt: number
   /** Its call, as events name it. */
   readonly call: string
-  readonly links: { readonly call?: string; readonly schedule?: string; readonly trigger?: string; readonly slot?: number }
+  readonly links: { readonly call?: string; readonly schedule?: string; readonly trigger?: string; readonly slot?: number } & TaskLinks
 }
 
 export interface TaskMessage {
@@ -163,6 +163,8 @@ export interface TaskContext {
   status(text: string): void
   /** Something that it made: a file of the session, or a link. On record when it resolves. */
   artifact(artifact: { readonly name: string; readonly type?: string; readonly path?: string; readonly url?: string }): Promise<void>
+  /** What those who do the work call it: a job elsewhere, that whoever looks at the task can find. On record when it resolves. */
+  link(remote: string): Promise<void>
   /** Tells the session something. On record when it resolves; the same however often the body runs. */
   message(text: string, data?: unknown): Promise<void>
   /** Asks the session (its code or its model, not a person: that is ctx.ask) and waits for the reply. Needs a body that may rerun. */

@@ -2,11 +2,12 @@
 
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { type Attachment, type Runtime, type Task, tool } from '../../src/index.ts'
+import { type Attachment, type Runtime, type Task, tool, type ToolContext } from '../../src/index.ts'
 import { pathOf } from '../../src/files/path.ts'
 import { newDirectory, rowOf } from '../../src/files/rows.ts'
 import type { KeptQuery, Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/clock.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import type { Mortal, StoreKind } from '../mortal.ts'
 import { mortalWorld } from '../mortal-world.ts'
 
@@ -201,6 +202,48 @@ describe.each(['memory', 'sqlite'] as const)('what is heard of tasks on %s', (ki
     expect(notices.filter(({ task }) => task === 'gone')).toMatchObject([{ about: 'lost' }])
     expect(notices.find(({ task }) => task === 'gone')?.text).toContain('lost its worker')
     expect(notices.filter(({ task }) => task === 'back').map(({ about }) => about)).toEqual(['lost', 'end'])
+  })
+
+  test('TASK-3 SESS-6: a task is linked to the job it is elsewhere, once however often it runs, and to the agents that work for it', async () => {
+    const make = (body: (ctx: ToolContext) => Promise<unknown>) => [
+      tool({
+        name: 'job',
+        description: 'Job',
+        input: empty,
+        onCrash: 'rerun',
+        background: true,
+        execute: (_, ctx) => body(ctx) as Promise<string>,
+      }),
+    ]
+    const model = scriptedModel(['Done'])
+    const dying = await start(
+      make(async (ctx) => {
+        await ctx.task?.link('job-7')
+        return hang()
+      }),
+      first.store,
+    )
+    await dying.session('s').tasks.start({ tool: 'job', id: 't' })
+    await stands(dying, 't', ({ links }) => links.remote !== undefined)
+    first.die()
+    const runtime = await takeOver(
+      make(async (ctx) => {
+        await ctx.task?.link('job-7')
+        await ctx.task?.link('job-8')
+        await ctx.turn({ model, message: 'Go' })
+        return 'done'
+      }),
+    )
+    await vi.waitUntil(async () => {
+      await clock.advance('1s')
+      return (await runtime.session('s').tasks.get('t'))?.state === 'succeeded'
+    })
+    const links = (await runtime.session('s').tasks.get('t'))?.links
+    expect(links?.remote).toEqual(['job-7', 'job-8'])
+    expect(await runtime.session(links?.agents?.[0] ?? '').messages.list()).toHaveLength(2)
+    const bad = tool({ name: 'bad', description: 'Bad', input: empty, background: true, execute: (_, ctx) => ctx.task?.link('') })
+    runtime.tools.add([bad])
+    expect((await runtime.session('s').tasks.wait((await runtime.session('s').tasks.start({ tool: 'bad' })).id)).state).toBe('failed')
   })
 
   test('BOX-2: what tasks left does not stand in the way of a search', async () => {
