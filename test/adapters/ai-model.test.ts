@@ -491,6 +491,17 @@ describe('messages of Anthropic', () => {
     expect(server.asked[0].messages).toHaveLength(5)
   })
 
+  test('SESS-3 TOOL-3: a model that once asks for a name that every object has can be asked on', async () => {
+    const odd = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
+    const { server, turn } = await anthropic([
+      message({ calls: odd.map((name, index) => ({ id: `toolu_${index}`, name })) }),
+      message({ say: 'There is none.' }),
+    ])
+    expect(await turn().outcome).toMatchObject({ value: { text: 'There is none.' } })
+    expect(server.problems).toEqual([])
+    expect(server.asked[1].messages[1].content).toMatchObject(odd.map((name) => ({ type: 'tool_use', name: `${name}_` })))
+  })
+
   test('TIME-3 SESS-2: a cancelled turn closes the connection', async () => {
     const { server, turn } = await anthropic([upTo(message({ say: 'A long long answer' }), 3, 'hang')])
     const running = turn()
