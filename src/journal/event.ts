@@ -51,7 +51,13 @@ export interface EventBodies {
   /** What a body told with ctx.emit; the payload is kept under its number. */
   'task.event': { readonly task: string; readonly type: string; readonly number: number }
   /** Something was said in the conversation; what, is kept under its number. */
-  'message.added': { readonly message: number; readonly role: string; readonly turn: string | null }
+  'message.added': {
+    readonly message: number
+    readonly role: string
+    readonly turn: string | null
+    /** Of results: calls that wanted to steer the turn as well, and were not heard. */
+    readonly unheard?: readonly string[]
+  }
   /** A model has answered: on record, and never asked for again. */
   'turn.answered': {
     readonly turn: string

@@ -29,6 +29,11 @@ export interface TurnLimits {
   readonly invalid?: number
   /** How many tokens of the conversation are sent; older messages are summed up (default: four fifths of what the model can read, less instructions and tools). */
   readonly historyTokens?: number
+  /**
+   * What its answers and summaries may cost, in the unit of the models' prices: looked at before the model is asked, so the last answer may go beyond it. What
+   * bodies ask of models (`ctx.complete`, agents) is not in it. A model without a price is not asked then.
+   */
+  readonly cost?: number
 }
 
 export interface StartTurn {
@@ -105,6 +110,8 @@ export interface StoredMessage {
   readonly model?: string
   readonly usage?: TurnUsage
   readonly finish?: FinishReason
+  /** Of results: the ids of calls that wanted to end or hand over the turn, too, and were not heard, as another was first (VAL-6). */
+  readonly unheard?: readonly string[]
 }
 
 export interface Messages {

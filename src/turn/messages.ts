@@ -38,8 +38,8 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       await learn(of)
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
-        const { number, at, turn, message, shown: said = message, model, usage, finish } = readMessage(row)
-        return { number, at, turn, message: shown(said), ...defined({ model, usage, finish }) }
+        const { number, at, turn, message, shown: said = message, model, usage, finish, unheard } = readMessage(row)
+        return { number, at, turn, message: shown(said), ...defined({ model, usage, finish, unheard }) }
       })
     },
     async send(text, { when = 'next', id } = {}) {

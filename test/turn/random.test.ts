@@ -32,19 +32,21 @@ interface Total {
   sessions: number
   asks: number
   judged: number
+  tooLong: number
   deaths: number
 }
 
 /** World after world, until so many sessions have lived. */
 async function wrongIn(atLeast: number, fresh: () => Ground): Promise<Total> {
-  const total: Total = { wrong: [], worlds: 0, sessions: 0, asks: 0, judged: 0, deaths: 0 }
+  const total: Total = { wrong: [], worlds: 0, sessions: 0, asks: 0, judged: 0, tooLong: 0, deaths: 0 }
   while (total.sessions < atLeast) {
     const seed = ++total.worlds
-    const { wrong, sessions, asks, judged, deaths } = await lived(seed, fresh())
+    const { wrong, sessions, asks, judged, tooLong, deaths } = await lived(seed, fresh())
     total.wrong.push(...wrong.map((each) => `seed ${seed}: ${each}`))
     total.sessions += sessions
     total.asks += asks
     total.judged += judged
+    total.tooLong += tooLong
     total.deaths += deaths
   }
   return total
@@ -72,11 +74,12 @@ const plants: Readonly<Record<string, Plant>> = {
 
 if (only === null)
   describe('random sessions', () => {
-    test('SESS-1 SESS-2 SESS-3 SESS-4 SESS-10 POL-7: 2,000 on memory', { timeout: 3 * minute * long }, async () => {
-      const { wrong, asks, judged, deaths } = await wrongIn(2_000 * long, freshMemory)
+    test('SESS-1 SESS-2 SESS-3 SESS-4 SESS-10 POL-7: 2,000 on memory', { timeout: 6 * minute * long }, async () => {
+      const { wrong, asks, judged, tooLong, deaths } = await wrongIn(2_000 * long, freshMemory)
       expect(wrong).toEqual([])
       expect(asks).toBeGreaterThan(4_000 * long)
       expect(judged).toBe(asks) // every one of them, as a body of each of the two
+      expect(tooLong).toBeGreaterThan(200 * long)
       expect(deaths).toBeGreaterThan(200 * long)
     })
     test('SESS-1 SESS-3 SESS-4: 80 on sqlite', { timeout: minute * long }, async () => {

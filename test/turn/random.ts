@@ -43,6 +43,8 @@ export interface Lived {
   readonly sessions: number
   /** How many requests were made into bodies of both providers and judged. */
   readonly judged: number
+  /** How often a model was given more than it can read. */
+  readonly tooLong: number
 }
 
 /** One that was given, and what may excuse that it is not on record. */
@@ -99,6 +101,9 @@ export class RandomWorld {
   deaths = 0
   peace = false
   readonly poisonAfter: number
+  /** So many characters its model can read, which nobody knows. */
+  readonly reads: number
+  tooLong = 0
   readonly #random: () => number
   #count = 0
 
@@ -107,6 +112,7 @@ export class RandomWorld {
     this.store = { ...store, close: async () => {} }
     this.#random = seeded(seed)
     this.poisonAfter = this.oneOf([1, 2, 4])
+    this.reads = this.oneOf([Infinity, Infinity, 4_000, 1_500])
   }
 
   likely(share: number): boolean {
@@ -214,6 +220,11 @@ function randomModel(world: RandomWorld, worker: Worker): Model {
       world.requests.push({ number, session, request: call.request })
       if (session !== null && !world.peace) world.lively.add(session)
       for (const problem of problemsIn(call.request.messages)) world.breaks(`SESS-3 asked ${number} in ${session}: ${problem}`)
+      if (!world.peace && JSON.stringify(call.request.messages).length > world.reads) {
+        world.tooLong++
+        world.note(`${worker.name} cannot read what it is given in ${session}`)
+        throw new ModelFailure('too long', { tooLong: true })
+      }
       if (session === null)
         return { parts: [{ type: 'text', text: world.likely(0.1) ? ' ' : `SUMMARY ${number}` }], finish: 'stop', usage: noUsage }
       await lawsOfAsk(world, worker, session, call, number)
@@ -518,6 +529,6 @@ export async function lived(seed: number, ground: Ground, plant: Plant = (store)
   await ground.close?.()
   for (const { number, session, request } of world.requests)
     for (const problem of await problemsOnTheWire(request)) world.breaks(`SESS-3 asked ${number} in ${session}, on the wire: ${problem}`)
-  const { wrong, trace, asks, deaths, lively, requests } = world
-  return { wrong, trace, asks, deaths, sessions: lively.size, judged: requests.length }
+  const { wrong, trace, asks, deaths, lively, requests, tooLong } = world
+  return { wrong, trace, asks, deaths, sessions: lively.size, judged: requests.length, tooLong }
 }
