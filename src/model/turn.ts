@@ -36,11 +36,21 @@ export interface TurnLimits {
   readonly cost?: number
 }
 
+/** What a user says: a text, or a text with files (pictures, PDFs). */
+export type UserWords = string | { readonly text?: string; readonly attachments?: readonly UserFile[] }
+
+export interface UserFile {
+  /** Its bytes, or its text. */
+  readonly data: Uint8Array | string
+  readonly mediaType: string
+  readonly name?: string
+}
+
 export interface StartTurn {
   /** Its name, as `createRuntime({ models })` knows it, or the model itself. */
   readonly model?: Model | string
   /** What the user says. Without it the model goes on from what was said, and from what has arrived. */
-  readonly message?: string
+  readonly message?: UserWords
   /** Where it works: a frame that `createRuntime({ frames })` knows, or one that is given. */
   readonly frame?: string | Frame
   readonly instructions?: string
@@ -121,7 +131,7 @@ export interface Messages {
    * Something the user says while a turn may be under way: its model reads it the next time it is asked (`next`, the default), or the next turn does
    * (`after`). On record when it resolves. The same `id` is the same message.
    */
-  send(text: string, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
+  send(message: UserWords, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
   /** What was sent and no model has read yet. */
-  waiting(): Promise<{ readonly id: string; readonly text: string; readonly when: 'next' | 'after' }[]>
+  waiting(): Promise<{ readonly id: string; readonly text: string; readonly files: number; readonly when: 'next' | 'after' }[]>
 }

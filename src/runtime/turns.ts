@@ -125,7 +125,6 @@ export function openTurns(host: TurnsHost): Turns {
         }),
       )
     },
-    read: (of, attachment) => records.attachments(of).read(attachment),
     live: (about, type, body) => host.live(about, type, body),
   }
   return {

@@ -1,5 +1,6 @@
 // One answer of a model: asked again where that may help, told to those who watch as it comes, and taken back where it broke off (SESS-2).
 
+import { attachmentsOf } from '../call/attachments-of.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { longestName } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -33,6 +34,8 @@ export async function askModel(
   const about = { turn: position.id, step }
   let told = again
   const { instructions } = given
+  // What a user has just sent is not on record yet.
+  const { read } = attachmentsOf(invocation, host.sizes)
   const request = instructions === null ? given : { ...given, instructions: host.clean(instructions) }
   for (let tries = 1; ; tries++) {
     if (told) host.live(invocation, 'turn.retracted', about)
@@ -45,7 +48,7 @@ export async function askModel(
         model.generate({
           request,
           signal: own,
-          read: (attachment) => host.read(position, attachment),
+          read,
           alive,
           told: (delta) => {
             alive()

@@ -6,7 +6,6 @@ import type { CallRecord } from '../journal/call-state.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Attachment } from '../kernel/value.ts'
 import type { Model } from '../model/model.ts'
 import type { Frame } from '../model/turn.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
@@ -44,7 +43,6 @@ export interface TurnHost {
   shown(call: CallRecord, reads: boolean): Promise<readonly ModelPart[]>
   /** What the session is to be told, and the rows that go when it has been. `secret`: it tells of what is sealed. */
   notices(of: Scope): Promise<{ text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
-  read(of: Scope, attachment: Attachment): Promise<Uint8Array>
   readonly said: Said
   /** Whether a call goes on in the background. */
   inBackground(of: Scope, uid: string): Promise<boolean>

@@ -23,6 +23,7 @@ import { shownMessage } from './shown-message.ts'
 import { ToolsOfTurn, toolTokens } from './tools-in-turn.ts'
 import { overCost, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
+import { partsOf } from './user-words.ts'
 
 type Keep = NonNullable<Change['keep']>
 type Ends = Promise<Outcome | null>
@@ -58,7 +59,6 @@ export class OpenTurn {
     history.shown = (message) => shownMessage(message, this.#tools.set)
   }
 
-  /** Of the turn; '' where it is not known. */
   get #id(): string {
     return this.#invocation.request.position.id
   }
@@ -80,7 +80,7 @@ export class OpenTurn {
     await this.#mend()
     const { message } = this.#request
     for (const { message: said, rows, secret } of await this.#arrived(true)) this.#say(said, rows, secret ? { secret } : {})
-    if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: this.#host.clean(message) }] })
+    if (message !== null) this.#say({ role: 'user', parts: partsOf(message, this.#invocation, this.#host) })
     return null
   }
 
@@ -303,7 +303,7 @@ export class OpenTurn {
   }
 
   async #arrived(begins: boolean): ReturnType<typeof arrivals> {
-    return arrivals(this.#host, this.#invocation.request.position, { begins, reads: this.#tools.reads(this.#frame.tools) })
+    return arrivals(this.#host, this.#invocation, { begins, reads: this.#tools.reads(this.#frame.tools) })
   }
 
   #next(message: Message, more: Partial<KeptMessage>): ReturnType<History['next']> {

@@ -1,14 +1,15 @@
 // What was asked of a turn, as it goes on record: data, so that whichever worker goes on with it does the same.
 
+import type { WordsRow } from '../journal/message.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
-import { bytesIn } from '../kernel/sizes.ts'
 import { encode } from '../kernel/value.ts'
 import { isCost } from '../model/account.ts'
 import type { CapabilityLimits } from '../model/capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../model/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../model/turn.ts'
+import { wordsOf } from './user-words.ts'
 
 /** A frame as data. */
 export interface FrameTerms {
@@ -21,7 +22,7 @@ export interface FrameTerms {
 }
 
 export interface TurnRequest {
-  readonly message: string | null
+  readonly message: WordsRow | null
   readonly frame: FrameTerms
   readonly steps: number
   readonly invalid: number
@@ -60,16 +61,13 @@ export function requestOf(given: StartTurn, known: Known, mostBytes: number): { 
   if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
   for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
   const { message, background, limits = {} } = given
-  if (message !== undefined && (typeof message !== 'string' || !message.isWellFormed())) wrong('The message is not a text')
-  if (message !== undefined && message.trim() === '') wrong('The message is empty')
-  if (message !== undefined && bytesIn(message) > mostBytes)
-    wrong(`The message has ${bytesIn(message)} bytes; at most ${mostBytes} are taken`)
+  const said = message === undefined ? null : wordsOf(message, mostBytes)
   const { frame, model } = frameOf(given, known)
   if (limits.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
   return {
     model,
     request: {
-      message: message ?? null,
+      message: said,
       frame,
       ...limitsOf(limits),
       backgroundMs: background === undefined ? null : milliseconds(background, 'background'),

@@ -213,6 +213,21 @@ describe('chat completions', () => {
     ])
   })
 
+  test('VAL-5: files that a user sends go as native parts, others by name', async () => {
+    const { server, turn } = await openai([chat({ say: 'A dot.' })])
+    const attachments = [
+      { data: png, mediaType: 'image/png', name: 'shot.png' },
+      { data: 'a,b', mediaType: 'text/csv', name: 't.csv' },
+    ]
+    expect(await turn({ message: { text: 'What is this?', attachments } }).outcome).toMatchObject({ value: { text: 'A dot.' } })
+    expect(server.problems).toEqual([])
+    expect(server.asked[0].messages.at(-1).content).toMatchObject([
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${Buffer.from(png).toString('base64')}` } },
+      { type: 'text', text: expect.stringContaining('t.csv') },
+    ])
+  })
+
   test('VAL-5: a model that reads no files is told of them by name', async () => {
     const { server, turn } = await openai([chat({ calls: [{ id: 'a', name: 'draw' }] }), chat({ say: 'Nice.' })], { reads: () => false })
     await turn().outcome
@@ -529,6 +544,13 @@ describe('messages of Anthropic', () => {
     expect(await other.turn({ model }).outcome).toMatchObject({ value: { text: 'Taken over.' } })
     expect(server.problems).toEqual([])
     expect(server.asked[0].messages).toHaveLength(5)
+  })
+
+  test('VAL-5: a picture that a user sends without a word', async () => {
+    const { server, turn } = await anthropic([message({ say: 'A dot.' })])
+    await turn({ message: { attachments: [{ data: png, mediaType: 'image/png' }] } }).outcome
+    expect(server.problems).toEqual([])
+    expect(server.asked[0].messages).toMatchObject([{ role: 'user', content: [{ type: 'image', source: { media_type: 'image/png' } }] }])
   })
 
   test('SESS-10: one that says that the prompt is too long gets less', async () => {
