@@ -176,4 +176,6 @@ export type {
   TurnUsage,
   TurnValue,
   UsageOf,
+  UserFile,
+  UserWords,
 } from './model/turn.ts'

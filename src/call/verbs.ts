@@ -1,21 +1,19 @@
 // What a body can do with its ctx. The rules of steps are kept here (a blank id, an id used twice, nothing recorded inside a step),
 // and values are turned into their recorded form and back, so the first run sees what a replay will see.
 
-import { createHash, createHmac } from 'node:crypto'
-import type { Invocation } from '../engine/engine.ts'
-import { isSealedUid, sealedUid } from '../journal/sealed.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { isLoss, PawlError } from '../kernel/errors.ts'
-import { isName, longestName } from '../kernel/id.ts'
+import { isName } from '../kernel/id.ts'
 import { abortsTurn } from '../kernel/outcome.ts'
-import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
-import { type Attachment, decode, encode, isAttachment, mintAttachment } from '../kernel/value.ts'
+import { fits } from '../kernel/sizes.ts'
+import { decode, encode } from '../kernel/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tasks } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { Around } from './around.ts'
+import { attachmentsOf } from './attachments-of.ts'
 import { emitting } from './emit.ts'
 import type { Inside } from './inside.ts'
 import { modelsInBody } from './models-in-body.ts'
@@ -267,7 +265,7 @@ export function verbsOf(context: Around): Verbs {
       return log
     },
     get attachments() {
-      attachments ??= attachmentsOf(invocation, leaf, host.sizes)
+      attachments ??= attachmentsOf(invocation, host.sizes, leaf)
       return attachments
     },
   }
@@ -286,45 +284,4 @@ function callLogger(logger: Logger, about: Record<string, unknown>): Logger {
     (message: string, fields?: Record<string, unknown>): void =>
       logger[level](message, { ...fields, ...about })
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-}
-
-/** Content-addressed: the same bytes of a tenant are one attachment, on a replay too. Sealed ones tell nobody what they hold: one per call. */
-function attachmentId(invocation: Invocation, mediaType: string, bytes: Uint8Array): string {
-  const sealed = isSealedUid(invocation.request.uid)
-  const hash = sealed ? createHmac('sha256', invocation.derive('attachments')) : createHash('sha256')
-  const id = `att_${hash.update(mediaType).update('\0').update(bytes).digest('base64url')}`
-  return sealed ? sealedUid(id) : id
-}
-
-function attachmentsOf(invocation: Invocation, leaf: (what: string) => void, sizes: Sizes): Attachments {
-  const { tenant } = invocation.request.position
-  return {
-    create(data, { mediaType, name: given }): Attachment {
-      leaf('attachments.create')
-      // They go on record, and into databases that do not take everything.
-      const name = given ?? undefined
-      for (const [what, text] of [
-        ['mediaType', mediaType],
-        ['name', name ?? 'none'],
-      ] as const) {
-        if (!isName(text))
-          throw new PawlError('value_invalid', `The ${what} of an attachment must be a text of 1 to ${longestName} characters.`)
-      }
-      const within = typeof data === 'string' ? fits(data, sizes.attachment) : data.byteLength <= sizes.attachment
-      if (!within) {
-        const size = typeof data === 'string' ? bytesIn(data) : data.byteLength
-        throw new PawlError('attachment_too_large', `It has ${size} bytes; at most ${sizes.attachment} are kept.`)
-      }
-      const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
-      const id = attachmentId(invocation, mediaType, bytes)
-      invocation.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
-      return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
-    },
-    async read(attachment) {
-      if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
-      const found = await invocation.attachment(attachment.ref.id)
-      if (!found) throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} is not in this tenant.`)
-      return found.data
-    },
-  }
 }

@@ -87,7 +87,13 @@ export interface EventBodies {
   /** A user has said something that the next, or the open, turn will read: `message.added` then. */
   'message.sent': { readonly message: string; readonly when: 'next' | 'after' }
   /** Something was said in the conversation; what, is kept under its number. */
-  'message.added': { readonly message: number; readonly role: string; readonly turn: string | null }
+  'message.added': {
+    readonly message: number
+    readonly role: string
+    readonly turn: string | null
+    /** Of results: calls that wanted to steer the turn as well, and were not heard. */
+    readonly unheard?: readonly string[]
+  }
   /** A model has answered: on record, and never asked for again. */
   'turn.answered': {
     readonly turn: string

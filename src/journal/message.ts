@@ -61,9 +61,14 @@ export const sentName = ({ tenant, session }: Scope, key: string) => ({ of: 'mes
 /** By the sender's id: a message that was sent before is not sent again. */
 export const sentOnceName = ({ tenant, session }: Scope, id: string) => ({ of: 'message-id', tenant, session, key: id })
 
+/** What a user said: a text, or a text with files. */
+export type WordsRow =
+  | string
+  | { readonly text: string; readonly files: readonly { readonly mediaType: string; readonly name?: string; readonly base64: string }[] }
+
 export interface SentRow {
   readonly id: string
-  readonly text: string
+  readonly text: WordsRow
   readonly when: 'next' | 'after'
   readonly at: number
 }

@@ -34,3 +34,6 @@ export const together = (account: Account, more: Account): Account =>
 export const charged = (account: Account, model: string, usage: TurnUsage): Account => added(account, model, { ...usage, times: 1 })
 
 export const sumOf = (account: Account): UsageOf => Object.values(account).reduce((sum, each) => plus(sum, each), none)
+
+/** What something may cost. */
+export const isCost = (given: unknown): given is number => typeof given === 'number' && Number.isFinite(given) && given > 0

@@ -4,6 +4,7 @@ import { checkHooks, type Hook, type HookFacts } from '../call/hook.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isTool, type Tool } from '../tool/tool.ts'
 import { type Entry, only, type Toolset } from '../tool/toolset.ts'
+import { isCost } from './account.ts'
 import type { TurnLimits } from './turn.ts'
 
 export interface Capability {
@@ -13,12 +14,15 @@ export interface Capability {
   /** Read by the model of every turn while it is on. */
   readonly instructions?: string
   /** Of turns while it is on: the strictest of all that are holds. */
-  readonly limits?: Pick<TurnLimits, 'steps' | 'invalid' | 'historyTokens'>
+  readonly limits?: Pick<TurnLimits, 'steps' | 'invalid' | 'historyTokens' | 'cost'>
   /** Asked about calls of sessions where it is on. */
   readonly hooks?: readonly Hook[]
   /** Others that are switched on with it. */
   readonly requires?: readonly string[]
 }
+
+/** Infinity where nothing is said. */
+export type CapabilityLimits = Required<NonNullable<Capability['limits']>>
 
 interface Scope {
   readonly tenant: string
@@ -99,10 +103,9 @@ export class Capabilities {
     return all.length === 0 ? null : all.join('\n\n')
   }
 
-  limits(on: ReadonlySet<string>): Required<NonNullable<Capability['limits']>> {
-    const least = (of: 'steps' | 'invalid' | 'historyTokens'): number =>
-      Math.min(...this.#those(on).map(({ limits }) => limits?.[of] ?? Infinity))
-    return { steps: least('steps'), invalid: least('invalid'), historyTokens: least('historyTokens') }
+  limits(on: ReadonlySet<string>): CapabilityLimits {
+    const least = (of: keyof CapabilityLimits): number => Math.min(...this.#those(on).map(({ limits }) => limits?.[of] ?? Infinity))
+    return { steps: least('steps'), invalid: least('invalid'), historyTokens: least('historyTokens'), cost: least('cost') }
   }
 
   /**
@@ -139,7 +142,7 @@ const wrong = (why: string): PawlError => new PawlError('config_invalid', `capab
 
 const fields = new Set(['name', 'description', 'tools', 'instructions', 'limits', 'hooks', 'requires'])
 
-const limitFields = new Set(['steps', 'invalid', 'historyTokens'])
+const limitFields = new Set(['steps', 'invalid', 'historyTokens', 'cost'])
 
 function checked(given: Capability): Capability {
   if (typeof given?.name !== 'string' || !shape.test(given.name)) throw wrong('A name is 1 to 64 of A-Z a-z 0-9 _ . -')
@@ -153,7 +156,9 @@ function checked(given: Capability): Capability {
   if (typeof limits !== 'object' || limits === null) throw wrong(`limits of '${given.name}' is not { steps, … }`)
   for (const [what, value] of Object.entries(limits)) {
     if (!limitFields.has(what)) throw wrong(`limits of '${given.name}' has '${what}', which no capability has`)
-    if (!Number.isSafeInteger(value) || value < 1) throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
+    if (what === 'cost') {
+      if (!isCost(value)) throw wrong(`limits.cost of '${given.name}' is not a number above 0`)
+    } else if (!Number.isSafeInteger(value) || value < 1) throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
   }
   return given
 }

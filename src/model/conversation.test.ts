@@ -44,6 +44,19 @@ test('SESS-3: an id that is used again gets a name of its own, with its result',
   expect(problemsIn(out)).toEqual([])
 })
 
+test('SESS-3 TOOL-3: a name that every object has is sent as another, for the call and its result: provider packages look names up in objects', () => {
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '..proto..']) {
+    const out = conversationOf([
+      { role: 'user', parts: text('a') },
+      { role: 'assistant', parts: [{ type: 'call', id: 'c', name, input: '{}' }] },
+      { role: 'tool', results: [{ callId: 'c', name, status: 'failure', parts: text('none') }] },
+    ])
+    const sent = `${name.replaceAll('.', '_')}_`
+    expect(out).toMatchObject([{}, { parts: [{ name: sent }] }, { results: [{ name: sent, parts: [{ text: 'none' }] }] }])
+    expect(problemsIn(out)).toEqual([])
+  }
+})
+
 test('SESS-3: any sequence of messages comes out as a conversation that a provider takes', () => {
   const said = fc.constantFrom('', ' ', 'a', 'b')
   const thought = fc.constantFrom<AssistantPart[]>(

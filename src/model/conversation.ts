@@ -99,7 +99,11 @@ function readable(parts: readonly AssistantPart[]): readonly AssistantPart[] {
 }
 
 /** A model may ask for a name that no tool can have, and no provider takes it back. */
-const nameOf = ({ name }: CallPart): string => (nameShape.test(name) ? name : name.replaceAll(/[^\w-]/g, '_').slice(0, 64))
+function nameOf({ name }: CallPart): string {
+  const taken = nameShape.test(name) ? name : name.replaceAll(/[^\w-]/g, '_').slice(0, 64)
+  // Provider packages look names up in plain objects, and send what every object has there (`constructor`) instead of the name.
+  return taken in Object.prototype ? `${taken}_` : taken
+}
 
 function resultsOf(calls: readonly { call: CallPart; name: string }[], given: readonly ResultPart[]): ResultPart[] {
   const left = [...given]

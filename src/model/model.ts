@@ -1,6 +1,7 @@
 // THE MODEL PORT: who answers. One call gives one answer; what comes of it on the way is told as it comes. Adapters (pawl/ai-sdk) and the
 // scripted model of pawl/testing implement it; the turn records what it gave, so no answer is paid twice (SESS-1).
 
+import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Attachment, Json } from '../kernel/value.ts'
 import type { JsonSchema } from '../tool/schema.ts'
@@ -46,6 +47,8 @@ export interface ModelCall {
   /** The bytes behind an attachment of a message. */
   read(attachment: Attachment): Promise<Uint8Array>
   told(delta: ModelDelta): void
+  /** Something came that is not told: it is at work, and not silent. */
+  alive?(): void
 }
 
 export interface Usage {
@@ -78,7 +81,16 @@ export interface Model {
   /** How many tokens it can read; older messages are summed up before it is full. */
   readonly contextTokens?: number
   readonly price?: ModelPrice
+  /** How long it may say nothing before it is let go and asked again; null: as long as it likes. Default: five minutes. */
+  readonly idle?: Duration | null
   generate(call: ModelCall): Promise<ModelAnswer>
+}
+
+interface ModelFailureTerms {
+  readonly retryable?: boolean
+  readonly tooLong?: boolean
+  readonly afterMs?: number
+  readonly cause?: unknown
 }
 
 /** What a provider could not do. Retried where it may pass. */
@@ -89,11 +101,14 @@ export class ModelFailure extends Error {
   readonly afterMs: number | undefined
   /** For people: 'HTTP 429'. Never what the provider wrote, which may hold anything. */
   readonly what: string
+  /** It was given more than it can read: with less it may be able to. */
+  readonly tooLong: boolean
 
-  constructor(what: string, { retryable = false, afterMs, cause }: { retryable?: boolean; afterMs?: number; cause?: unknown } = {}) {
+  constructor(what: string, { retryable = false, tooLong = false, afterMs, cause }: ModelFailureTerms = {}) {
     super(what, { cause })
     this.what = what
     this.retryable = retryable
+    this.tooLong = tooLong
     this.afterMs = afterMs
   }
 }
@@ -117,7 +132,7 @@ export function costOf({ inputTokens, outputTokens, cachedTokens }: Usage, price
 const nameShape = /^[\w.:/@-]{1,128}$/
 
 export function checkModel(given: unknown): Model {
-  const { name, generate, contextTokens, price } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Model>
+  const { name, generate, contextTokens, price, idle } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Model>
   if (typeof name !== 'string' || !nameShape.test(name) || typeof generate !== 'function')
     throw new PawlError(
       'model_invalid',
@@ -130,8 +145,24 @@ export function checkModel(given: unknown): Model {
       'model_invalid',
       `price of '${name}' is not { input, output, cached? }: what a million tokens cost, each from 0 on.`,
     )
+  if (idle !== undefined && idle !== null && !isLimit(idle))
+    throw new PawlError('model_invalid', `idle of '${name}' is ${JSON.stringify(idle)}, not a duration like '2m', nor null for no limit.`)
   return given as Model
 }
+
+/** A model that may be silent for no time at all can say nothing. */
+function isLimit(idle: Duration): boolean {
+  try {
+    return milliseconds(idle, 'idle') > 0
+  } catch {
+    return false
+  }
+}
+
+const usualIdleMs = 300_000
+
+/** Null: as long as it likes. */
+export const idleOf = ({ idle = usualIdleMs }: Model): number | null => (idle === null ? null : milliseconds(idle, 'idle'))
 
 const isPrice = ({ input, output, cached = 0 }: Partial<ModelPrice>): boolean =>
   [input, output, cached].every((each) => typeof each === 'number' && Number.isFinite(each) && each >= 0)

@@ -29,13 +29,28 @@ export interface TurnLimits {
   readonly invalid?: number
   /** How many tokens of the conversation are sent; older messages are summed up (default: four fifths of what the model can read, less instructions and tools). */
   readonly historyTokens?: number
+  /**
+   * What its answers and summaries may cost, in the unit of the models' prices: looked at before the model is asked, so the last answer may go beyond it. What
+   * bodies ask of models (`ctx.complete`, agents) is not in it. A model without a price is not asked then.
+   */
+  readonly cost?: number
+}
+
+/** What a user says: a text, or a text with files (pictures, PDFs). */
+export type UserWords = string | { readonly text?: string; readonly attachments?: readonly UserFile[] }
+
+export interface UserFile {
+  /** Its bytes, or its text. */
+  readonly data: Uint8Array | string
+  readonly mediaType: string
+  readonly name?: string
 }
 
 export interface StartTurn {
   /** Its name, as `createRuntime({ models })` knows it, or the model itself. */
   readonly model?: Model | string
   /** What the user says. Without it the model goes on from what was said, and from what has arrived. */
-  readonly message?: string
+  readonly message?: UserWords
   /** Where it works: a frame that `createRuntime({ frames })` knows, or one that is given. */
   readonly frame?: string | Frame
   readonly instructions?: string
@@ -105,6 +120,8 @@ export interface StoredMessage {
   readonly model?: string
   readonly usage?: TurnUsage
   readonly finish?: FinishReason
+  /** Of results: the ids of calls that wanted to end or hand over the turn, too, and were not heard, as another was first (VAL-6). */
+  readonly unheard?: readonly string[]
 }
 
 export interface Messages {
@@ -114,7 +131,7 @@ export interface Messages {
    * Something the user says while a turn may be under way: its model reads it the next time it is asked (`next`, the default), or the next turn does
    * (`after`). On record when it resolves. The same `id` is the same message.
    */
-  send(text: string, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
+  send(message: UserWords, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
   /** What was sent and no model has read yet. */
-  waiting(): Promise<{ readonly id: string; readonly text: string; readonly when: 'next' | 'after' }[]>
+  waiting(): Promise<{ readonly id: string; readonly text: string; readonly files: number; readonly when: 'next' | 'after' }[]>
 }

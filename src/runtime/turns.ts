@@ -118,7 +118,6 @@ export function openTurns(host: TurnsHost): Turns {
       )
     },
     wakes: (of, what) => host.background.wakes.rows(of, what),
-    read: (of, attachment) => records.attachments(of).read(attachment),
     live: (about, type, body) => host.live(about, type, body),
   }
   return {

@@ -20,7 +20,13 @@ export interface ScriptedLine {
   readonly call?: ScriptedCall | readonly ScriptedCall[]
   readonly usage?: Partial<Usage>
   /** Fails so often before it answers; counted in this process. */
-  readonly fails?: { readonly times: number; readonly what?: string; readonly retryable?: boolean; readonly afterMs?: number }
+  readonly fails?: {
+    readonly times: number
+    readonly what?: string
+    readonly retryable?: boolean
+    readonly tooLong?: boolean
+    readonly afterMs?: number
+  }
 }
 
 export interface Seen {
@@ -74,8 +80,8 @@ export function scriptedModel(lines: readonly Line[], options: ScriptedModelOpti
       if (fails && before < fails.times) {
         failed.set(from, before + 1)
         if (said.say !== undefined) call.told({ type: 'text', delta: said.say.slice(0, 5) })
-        const { what = 'overloaded', retryable = true, afterMs } = fails
-        throw new ModelFailure(what, { retryable, ...(afterMs === undefined ? {} : { afterMs }) })
+        const { what = 'overloaded', tooLong = false, retryable = !tooLong, afterMs } = fails
+        throw new ModelFailure(what, { retryable, tooLong, ...(afterMs === undefined ? {} : { afterMs }) })
       }
       const parts = partsOf(said, seen.answers, which === null ? {} : { meta: { script: name, line: which } })
       tell(parts, call)

@@ -239,7 +239,7 @@ export interface AgentTurn {
   readonly frame?: string
   readonly instructions?: string
   readonly tools?: readonly string[]
-  readonly limits?: { readonly steps?: number; readonly time?: Duration; readonly historyTokens?: number }
+  readonly limits?: { readonly steps?: number; readonly time?: Duration; readonly historyTokens?: number; readonly cost?: number }
 }
 
 /** What came of it. */

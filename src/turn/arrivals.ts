@@ -1,6 +1,7 @@
 // What has arrived since the model was last asked: words of the user, notices of the runtime, results of calls for which placeholders stand. Each goes
 // into the conversation in the write that takes it off its list, so it is told exactly once.
 
+import type { Invocation } from '../engine/engine.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import { owedName, type OwedRow, sentName, type SentRow } from '../journal/message.ts'
 import { isSealedUid } from '../journal/sealed.ts'
@@ -10,6 +11,7 @@ import { notice } from '../session/notice.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change } from '../store/store.ts'
 import type { Scope, TurnHost } from './host.ts'
+import { partsOf } from './user-words.ts'
 
 export interface Arrival {
   readonly message: Message
@@ -22,12 +24,19 @@ export interface Arrival {
 }
 
 /** `begins`: a turn that begins reads what was meant for after the one before, too. */
-export async function arrivals(host: TurnHost, of: Scope, { begins, reads }: { begins: boolean; reads: boolean }): Promise<Arrival[]> {
-  const { tenant, session } = of
+export async function arrivals(
+  host: TurnHost,
+  invocation: Invocation,
+  { begins, reads }: { begins: boolean; reads: boolean },
+): Promise<Arrival[]> {
+  const { tenant, session } = invocation.request.position
   return [
     ...(await results(host, { tenant, session }, reads)),
     ...(await notices(host, { tenant, session })),
-    ...(await sent(host, { tenant, session }, begins)),
+    ...(await sent(host, { tenant, session }, begins)).map(({ key, row: { text } }): Arrival => ({
+      message: { role: 'user', parts: partsOf(text, invocation, host) },
+      rows: [{ ...sentName({ tenant, session }, key), value: null }],
+    })),
   ]
 }
 
@@ -36,15 +45,11 @@ export async function isSaid(host: TurnHost, of: Scope): Promise<boolean> {
   return (await sent(host, { tenant: of.tenant, session: of.session }, false)).length > 0
 }
 
-async function sent({ store, clean }: TurnHost, of: Scope, begins: boolean): Promise<Arrival[]> {
-  const found: Arrival[] = []
+async function sent({ store }: TurnHost, of: Scope, begins: boolean): Promise<{ key: string; row: SentRow }[]> {
+  const found: { key: string; row: SentRow }[] = []
   for await (const { key, value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
     const row = JSON.parse(value) as SentRow
-    if (row.when === 'after' && !begins) continue
-    found.push({
-      message: { role: 'user', parts: [{ type: 'text', text: clean(row.text) }] },
-      rows: [{ ...sentName(of, key), value: null }],
-    })
+    if (row.when !== 'after' || begins) found.push({ key, row })
   }
   return found
 }

@@ -1,29 +1,41 @@
 // One answer of a model: asked again where that may help, told to those who watch as it comes, and taken back where it broke off (SESS-2).
 
+import { attachmentsOf } from '../call/attachments-of.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { longestName } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import { encode, recorded } from '../kernel/value.ts'
 import type { AssistantPart } from '../model/message.ts'
-import { type Model, type ModelAnswer, type ModelDelta, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
+import { idleOf, type Model, type ModelAnswer, type ModelDelta, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
 import type { TurnHost } from './host.ts'
+import { listen } from './listen.ts'
 
 const mostTries = 4
 const baseMs = 1_000
 const capMs = 60_000
-const graceMs = 50
+
+interface Asking {
+  readonly request: ModelRequest
+  readonly step: number
+  readonly signal: AbortSignal
+  /** Nobody watches. */
+  readonly quiet?: boolean
+  /** An execution that is gone may have asked for it: whoever watched that one has read what nobody will say. */
+  readonly again?: boolean
+}
 
 export async function askModel(
   host: TurnHost,
   invocation: Invocation,
   model: Model,
-  { request: given, step, signal, quiet = false }: { request: ModelRequest; step: number; signal: AbortSignal; quiet?: boolean },
+  { request: given, step, signal, quiet = false, again = false }: Asking,
 ): Promise<ModelAnswer> {
   const { position } = invocation.request
   const about = { turn: position.id, step }
-  // Whoever watched an execution that is gone has read what nobody will say.
-  let told = invocation.claimed && !quiet
+  let told = again
   const { instructions } = given
+  // What a user has just sent is not on record yet.
+  const { read } = attachmentsOf(invocation, host.sizes)
   const request = instructions === null ? given : { ...given, instructions: host.clean(instructions) }
   for (let tries = 1; ; tries++) {
     if (told) host.live(invocation, 'turn.retracted', about)
@@ -32,12 +44,14 @@ export async function askModel(
     let over = false
     const watched = watching(host, (delta) => host.live(invocation, 'turn.delta', { ...about, ...delta }))
     try {
-      const answer = await heard(host.clock, signal, () =>
+      const answer = await listen(host.clock, { signal, idleMs: idleOf(model) }, (own, alive) =>
         model.generate({
           request,
-          signal,
-          read: (attachment) => host.read(position, attachment),
+          signal: own,
+          read,
+          alive,
           told: (delta) => {
+            alive()
             if (over || signal.aborted || quiet) return
             told = true
             watched.told(delta)
@@ -59,26 +73,6 @@ export async function askModel(
       host.logger.warn('A model could not answer; it is asked again', { model: model.name, tries, delayMs, error: failed })
       await later(host.clock, delayMs, signal)
     }
-  }
-}
-
-/** A model that does not hear that it is told to stop is not waited for. */
-async function heard<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  let callOff = (): void => {}
-  let forget = (): void => {}
-  const deaf = new Promise<never>((_, reject) => {
-    const stop = (): void => void (callOff = clock.timer(graceMs, () => reject(signal.reason as Error)))
-    signal.addEventListener('abort', stop, { once: true })
-    forget = () => signal.removeEventListener('abort', stop)
-    if (signal.aborted) stop()
-  })
-  try {
-    const asked = ask()
-    asked.catch(() => {}) // nobody hears of it any more
-    return await Promise.race([asked, deaf])
-  } finally {
-    callOff()
-    forget()
   }
 }
 

@@ -4,7 +4,7 @@
 import type { Invocation } from '../engine/engine.ts'
 import { bytesIn } from '../kernel/sizes.ts'
 import { callsIn, type Message, type SummaryMessage, textOf } from '../model/message.ts'
-import { costOf, type Model } from '../model/model.ts'
+import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../model/model.ts'
 import type { TurnUsage } from '../model/turn.ts'
 import { askModel } from './ask-model.ts'
 import { type History, type KeptMessage, tokensOf } from './history.ts'
@@ -14,50 +14,47 @@ const share = 0.8
 /** However long the instructions are: some of the conversation is always there. */
 const least = 0.1
 const longestResult = 2_000
+/** Of what is to be summed up: a model that cannot read so much cannot sum up anything. */
+const leastBytes = 100
 
 const instructions =
   'You sum up a conversation between a user and an assistant that uses tools, so that the assistant can go on without it. Keep what was asked, what was decided, what was found out (names, numbers, ids, paths as they are), what was done and what is still to do. Write nothing else.'
 
 interface Summing {
   readonly model: Model
-  /** In tokens; null: as much as the model can read besides what else it is given. */
-  readonly most: number | null
-  readonly beside: number
+  /** In tokens: what is longer is summed up. */
+  readonly limit: number
+  /** How much of the newest stays as it was said; half of the limit if left out. */
+  readonly keep?: number
   readonly signal: AbortSignal
   next(message: SummaryMessage, upTo: number, usage: TurnUsage): ReturnType<History['next']>
   add(kept: KeptMessage): void
 }
 
+/** How long a conversation may be that the model reads besides what else it is given, in tokens; Infinity if nobody knows. */
+export const limitFor = ({ contextTokens }: Model, beside: number): number =>
+  contextTokens === undefined ? Infinity : Math.floor(Math.max(contextTokens * least, contextTokens * share - beside))
+
+/** True if something was summed up. */
 export async function sumUp(
   host: TurnHost,
   invocation: Invocation,
   history: History,
-  { model, most, beside, signal, next, add }: Summing,
-): Promise<void> {
-  const { contextTokens } = model
-  const limit = most ?? (contextTokens === undefined ? null : Math.floor(Math.max(contextTokens * least, contextTokens * share - beside)))
+  { model, limit, keep = limit / 2, signal, next, add }: Summing,
+): Promise<boolean> {
   // What is summed up already does not count: however long, it is not summed up again by itself.
-  if (limit === null || history.tokens <= limit) return
-  const upTo = cutAt(history.messages, history.tokens - limit / 2)
-  if (upTo === null) return
+  if (history.tokens <= limit) return false
+  const upTo = cutAt(history.messages, history.tokens - keep)
+  if (upTo === null) return false
   const older = history.messages.filter(({ number }) => number <= upTo.number)
   const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
   const text = [...before, ...older.map((each) => spoken(history.shownOf(each)))].join('\n\n')
-  // In bytes, which tell more of tokens than characters do.
-  const fits = Math.min(1, (limit * 2.5) / bytesIn(text))
-  const half = Math.max(1, Math.floor((text.length * fits) / 2))
-  const given = fits === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
-  const request = {
-    instructions,
-    messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: given.toWellFormed() }] }],
-    tools: [],
-    parallel: true,
-    settings: {},
-  }
   const key = `summary:${upTo.number}`
   let added: ReturnType<History['next']> | null = null
   await invocation.run({ key, input: null, once: false }, async () => {
-    const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal, quiet: true })
+    const { parts, usage } = await asked(text, limit * 2.5, (request) =>
+      askModel(host, invocation, model, { request, step: 0, signal, quiet: true }),
+    )
     // A model that says nothing has lost it all: then its reader at least knows.
     const said = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
     added = next({ role: 'summary', text: said }, upTo.number, { ...usage, cost: costOf(usage, model.price) })
@@ -67,6 +64,28 @@ export async function sumUp(
   })
   const { kept } = (added ?? {}) as Partial<ReturnType<History['next']>>
   if (kept) add(kept)
+  return true
+}
+
+/** Of a text that is too long for it the model is given the beginning and the end: less and less, should it say so itself. */
+async function asked(text: string, mostBytes: number, ask: (request: ModelRequest) => Promise<ModelAnswer>): Promise<ModelAnswer> {
+  for (let most = mostBytes; ; most /= 4) {
+    // In bytes, which tell more of tokens than characters do.
+    const fits = Math.min(1, most / bytesIn(text))
+    const half = Math.max(1, Math.floor((text.length * fits) / 2))
+    const given = fits === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
+    try {
+      return await ask({
+        instructions,
+        messages: [{ role: 'user', parts: [{ type: 'text', text: given.toWellFormed() }] }],
+        tools: [],
+        parallel: true,
+        settings: {},
+      })
+    } catch (error) {
+      if (!(error instanceof ModelFailure) || !error.tooLong || most / 4 < leastBytes) throw error
+    }
+  }
 }
 
 /** The last of what is to be summed up: as many of the oldest as must go, whole calls with their results; null if nothing can. */

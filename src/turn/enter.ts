@@ -28,13 +28,19 @@ export class Line {
   }
 }
 
-/** Resolves with the head when it names this turn, or null if it was told to stop before. */
-export async function enter(invocation: Invocation, host: TurnHost, line: Line, stop: TurnStop): Promise<HeadRow | null> {
+export interface Entered {
+  readonly head: HeadRow
+  /** An earlier execution of this turn was in before: it may have asked the model, and told what came. */
+  readonly again: boolean
+}
+
+/** Resolves when the head names this turn, or with null if it was told to stop before. */
+export async function enter(invocation: Invocation, host: TurnHost, line: Line, stop: TurnStop): Promise<Entered | null> {
   const { store, ids } = host
   const { uid, position } = invocation.request
   for (;;) {
     const { row, revision } = await headOf(store, position)
-    if (row?.turn === uid) return row
+    if (row?.turn === uid) return { head: row, again: true }
     if (invocation.stopped || stop.outcome) return null
     const before = line.before(invocation.request) ?? (await firstBefore(host, invocation, row))
     if (before) {
@@ -48,7 +54,7 @@ export async function enter(invocation: Invocation, host: TurnHost, line: Line, 
       keep: [{ ...name, value: JSON.stringify(mine) }],
       events: [],
     })
-    if (committed.ok) return mine
+    if (committed.ok) return { head: mine, again: false }
     // Another execution has the call, or another turn was first.
     if (committed.refused.kind !== 'kept') await invocation.beside.flush()
   }

@@ -18,6 +18,8 @@ export interface KeptMessage extends StoredMessage {
   readonly step: number
   /** Of a summary: the last message that it stands for. */
   readonly upTo?: number
+  /** Of a summary: the model could not read what it was given for its next answer, so many times. */
+  readonly tooLong?: number
   /** What the calls of a batch asked of the turn, or made of it (VAL-6). */
   readonly control?: unknown
   /** What its turn has cost so far. */
@@ -86,9 +88,13 @@ export class History {
     return this.#entries.map(({ kept }) => kept)
   }
 
+  get summedUp(): KeptMessage | undefined {
+    return this.#summary?.kept
+  }
+
   /** What stands for all before it. */
   get summary(): string | null {
-    const { message } = this.#summary?.kept ?? {}
+    const { message } = this.summedUp ?? {}
     return message?.role === 'summary' ? message.text : null
   }
 

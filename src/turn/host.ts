@@ -6,7 +6,6 @@ import type { CallRecord } from '../journal/call-state.ts'
 import type { Ids } from '../kernel/id.ts'
 import type { Sizes } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Attachment } from '../kernel/value.ts'
 import type { Model } from '../model/model.ts'
 import type { Frame } from '../model/turn.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
@@ -46,7 +45,6 @@ export interface TurnHost {
   notices(of: Scope): Promise<{ notice: string; text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
   /** What is kept with the end of a turn: somebody looks whether there is more to hear. */
   wakes(of: Scope, what: string): NonNullable<Change['keep']>
-  read(of: Scope, attachment: Attachment): Promise<Uint8Array>
   readonly said: Said
   /** Whether a call goes on in the background. */
   inBackground(of: Scope, uid: string): Promise<boolean>

@@ -13,21 +13,31 @@ import { type Owed, owedRow, type Ran } from './run-calls.ts'
 
 export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads: boolean): Promise<Pick<Ran, 'results' | 'owed'>> {
   if (last.message.role !== 'assistant') return { results: [], owed: [] }
-  const batch = stepBatch(last.turn ?? '', last.step)
-  const seen = new Map<string, number>()
   const results: ResultPart[] = []
   const owed: Owed[] = []
+  const calls = await callsOnRecord(host, of, last)
   for (const [order, { id, name }] of callsIn(last.message).entries()) {
-    const occurrence = seen.get(id) ?? 0
-    seen.set(id, occurrence + 1)
-    const { tenant, session } = of
-    const call =
-      (await host.store.callAt({ tenant, session, batch, id, occurrence })) ??
-      (await host.store.callAt({ tenant, session, batch: `${batch}:${order}`, id, occurrence: 0 }))
+    const call = calls[order]
     results.push({ callId: id, name, ...(await told(host, call, reads)) })
     if (call && call.state !== 'settled') owed.push([order, owedRow(call.position, name)])
   }
   return { results, owed }
+}
+
+/** The calls of an answer in their order; undefined for one that is not on record. */
+export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, last: KeptMessage): Promise<(CallRecord | undefined)[]> {
+  const batch = stepBatch(last.turn ?? '', last.step)
+  const seen = new Map<string, number>()
+  const found: (CallRecord | undefined)[] = []
+  for (const [order, { id }] of (last.message.role === 'assistant' ? callsIn(last.message) : []).entries()) {
+    const occurrence = seen.get(id) ?? 0
+    seen.set(id, occurrence + 1)
+    found.push(
+      (await host.store.callAt({ tenant, session, batch, id, occurrence })) ??
+        (await host.store.callAt({ tenant, session, batch: `${batch}:${order}`, id, occurrence: 0 })),
+    )
+  }
+  return found
 }
 
 async function told(host: TurnHost, call: CallRecord | undefined, reads: boolean): Promise<Pick<ResultPart, 'status' | 'parts'>> {

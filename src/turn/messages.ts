@@ -5,7 +5,6 @@ import { messageKey, sentName, sentOnceName, type SentRow } from '../journal/mes
 import { endName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName } from '../kernel/id.ts'
-import { bytesIn } from '../kernel/sizes.ts'
 import type { Clock } from '../kernel/time.ts'
 import { type Message, textOf } from '../model/message.ts'
 import type { Messages } from '../model/turn.ts'
@@ -13,6 +12,7 @@ import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import { readMessage } from './history.ts'
 import type { Scope } from './host.ts'
+import { wordsOf } from './user-words.ts'
 
 export interface MessagesHost {
   readonly store: Store
@@ -39,15 +39,12 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       await learn(of)
       const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
-        const { number, at, turn, message, shown: said = message, model, usage, finish } = readMessage(row)
-        return { number, at, turn, message: shown(said), ...defined({ model, usage, finish }) }
+        const { number, at, turn, message, shown: said = message, model, usage, finish, unheard } = readMessage(row)
+        return { number, at, turn, message: shown(said), ...defined({ model, usage, finish, unheard }) }
       })
     },
-    async send(text, { when = 'next', id } = {}) {
-      if (typeof text !== 'string' || text.trim() === '' || !text.isWellFormed())
-        throw new PawlError('turn_invalid', 'The message is not a text.')
-      if (bytesIn(text) > mostBytes)
-        throw new PawlError('turn_invalid', `The message has ${bytesIn(text)} bytes; at most ${mostBytes} are taken.`)
+    async send(message, { when = 'next', id } = {}) {
+      const text = wordsOf(message, mostBytes)
       if (when !== 'next' && when !== 'after')
         throw new PawlError('turn_invalid', `when is ${JSON.stringify(when)}, not 'next' or 'after'.`)
       if (id !== undefined && !isName(id)) throw new PawlError('turn_invalid', 'The id of a message is a text.')
@@ -67,7 +64,8 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       const found = []
       for await (const { value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
         const { id, text, when } = JSON.parse(value) as SentRow
-        found.push({ id, text: textOf(shown({ role: 'user', parts: [{ type: 'text', text }] })), when })
+        const { text: words, files } = typeof text === 'string' ? { text, files: [] } : text
+        found.push({ id, text: textOf(shown({ role: 'user', parts: [{ type: 'text', text: words }] })), files: files.length, when })
       }
       return found
     },

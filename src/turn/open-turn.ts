@@ -1,32 +1,41 @@
 // A turn on its way: what it does next follows from the last thing that is on record of it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { isWoken, revealedName } from '../journal/message.ts'
-import { type Control, failure, type Outcome } from '../kernel/outcome.ts'
+import { isWoken } from '../journal/message.ts'
+import type { Control, Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import { type Account, charged, sumOf } from '../model/account.ts'
+import type { CapabilityLimits } from '../model/capability.ts'
 import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'
 import { costOf, type Model, ModelFailure } from '../model/model.ts'
 import type { TurnValue } from '../model/turn.ts'
-import { readOutputName } from '../session/read-output.ts'
 import type { Change } from '../store/store.ts'
-import type { Toolset } from '../tool/toolset.ts'
 import { type Arrival, arrivals, isSaid } from './arrivals.ts'
 import { askModel } from './ask-model.ts'
-import { sumUp } from './compact.ts'
+import { mayHaveAsked } from './asked-before.ts'
+import { limitFor, sumUp } from './compact.ts'
 import { type History, type KeptMessage, tokensIn } from './history.ts'
 import type { TurnHost } from './host.ts'
+import { noSuchFrame, notAnswered, nothingSaid, tooManyAnswers, tooManyInvalid } from './how-it-ended.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
 import { runCalls } from './run-calls.ts'
 import { isSensitiveMessage } from './sensitive-message.ts'
 import { shownMessage } from './shown-message.ts'
-import { modelTools, revealedIn, toolsIn, toolTokens, type TurnTools } from './tools-in-turn.ts'
-import { usageRow } from './usage.ts'
+import { ToolsOfTurn, toolTokens } from './tools-in-turn.ts'
+import { overCost, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
+import { partsOf } from './user-words.ts'
 
 type Keep = NonNullable<Change['keep']>
 type Ends = Promise<Outcome | null>
+
+interface Entered {
+  readonly stop: TurnStop
+  readonly history: History
+  /** An earlier execution was at it. */
+  readonly again: boolean
+}
 
 export class OpenTurn {
   readonly #invocation: Invocation
@@ -35,27 +44,23 @@ export class OpenTurn {
   readonly #history: History
   readonly #request: TurnRequest
   #frame: FrameTerms
-  /** What stood when it began here (TOOL-4). */
-  readonly #set: Toolset
-  /** Capabilities that were on when it began here. */
-  #on: ReadonlySet<string> = new Set()
-  #known: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
-  /** Tools that the model called wrongly, by id; on record with what is written next. */
-  readonly #mistaken = new Set<string>()
+  readonly #tools: ToolsOfTurn
   #account: Account = {}
+  /** The next answer may have been asked for by an execution that is gone. */
+  #again: boolean
 
-  constructor(invocation: Invocation, host: TurnHost, stop: TurnStop, history: History) {
+  constructor(invocation: Invocation, host: TurnHost, { stop, history, again }: Entered) {
     this.#invocation = invocation
     this.#host = host
     this.#stop = stop
     this.#history = history
+    this.#again = again
     this.#request = decode(invocation.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
-    this.#set = host.tools(invocation.request.position)
-    history.shown = (message) => shownMessage(message, this.#set)
+    this.#tools = new ToolsOfTurn(host, invocation.request.position)
+    history.shown = (message) => shownMessage(message, this.#tools.set)
   }
 
-  /** Of the turn; '' where it is not known. */
   get #id(): string {
     return this.#invocation.request.position.id
   }
@@ -67,16 +72,17 @@ export class OpenTurn {
   /** How it ends, if what it worked in is gone. */
   async begin(): Ends {
     const { position } = this.#invocation.request
-    this.#on = await this.#host.switches.on(position)
+    this.#tools.on = await this.#host.switches.on(position)
     await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
-    await Promise.allSettled(this.#set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
+    await Promise.allSettled(this.#tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
+    this.#again &&= await mayHaveAsked(this.#host, position, this.#last)
     const lost = this.#recalls(this.#history.ofTurn(this.#id))
     if (lost || this.#last) return lost
     await this.#mend()
     const { message } = this.#request
     for (const each of await this.#arrived(true)) this.#hear(each)
-    if (message !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: this.#host.clean(message) }] })
+    if (message !== null) this.#say({ role: 'user', parts: partsOf(message, this.#invocation, this.#host) })
     return null
   }
 
@@ -84,7 +90,7 @@ export class OpenTurn {
   async #mend(): Promise<void> {
     const last = this.#history.last
     if (last?.message.role !== 'assistant' || callsIn(last.message).length === 0) return
-    const { results, owed } = await mended(this.#host, this.#invocation.request.position, last, this.#reads)
+    const { results, owed } = await mended(this.#host, this.#invocation.request.position, last, this.#tools.reads(this.#frame.tools))
     this.#say(
       { role: 'tool', results },
       owed.map(([, row]) => row(undefined)),
@@ -107,8 +113,8 @@ export class OpenTurn {
     const ran = await runCalls(this.#host, this.#invocation, {
       step: last.step,
       calls,
-      tools: this.#tools.set,
-      within: this.#within,
+      tools: this.#tools.in(this.#frame.tools).set,
+      within: this.#tools.within(this.#frame.tools),
       parallel: this.#frame.parallel,
       frame: this.#frame.name,
       backgroundMs: this.#request.backgroundMs,
@@ -119,7 +125,8 @@ export class OpenTurn {
         turn: this.#id,
         others: ran.unheard,
       })
-    this.#say({ role: 'tool', results: ran.results }, this.#reveal(ran.mistaken), {
+    this.#say({ role: 'tool', results: ran.results }, this.#tools.reveal(this.#frame.tools, ran.mistaken), {
+      ...(ran.unheard.length > 0 ? { unheard: ran.unheard } : {}),
       ...(ran.control ? { control: ran.control } : {}),
       ...(ran.invalid ? { invalid: this.#invalid + 1 } : {}),
     })
@@ -128,9 +135,7 @@ export class OpenTurn {
       this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
     if (this.#stop.outcome) return this.#stop.outcome
     if (ran.control) return this.#controlled(ran.control)
-    if (this.#invalid < this.#limits.invalid) return null
-    const message = `The model asked ${this.#invalid} times in a row for calls that could not be made; the turn was ended.`
-    return failure({ class: 'resource_limit', code: 'turn_invalid_calls', message })
+    return this.#invalid < this.#limits.invalid ? null : tooManyInvalid(this.#invalid)
   }
 
   /** How many answers in a row had only calls that could not be made. */
@@ -159,7 +164,7 @@ export class OpenTurn {
   /** Works in another frame from now on; how the turn ends if there is none of that name. */
   #switched({ frame: name }: { readonly frame: string }, before = this.#frame.model): Outcome | null {
     const frame = this.#host.frame(name)
-    if (!frame) return failure({ class: 'unavailable', code: 'frame_unknown', message: `There is no frame '${name}' to hand the turn to.` })
+    if (!frame) return noSuchFrame(name)
     const model = frame.model === undefined ? before : modelOf(frame.model, this.#host).name
     this.#frame = termsOf(frame, model)
     return null
@@ -175,74 +180,100 @@ export class OpenTurn {
   }
 
   async hear(): Ends {
-    if (this.#step >= this.#limits.steps) {
-      const message = `The turn ended after ${this.#step} answers of the model, as many as it may have.`
-      return failure({ class: 'resource_limit', code: 'turn_limit', message })
-    }
+    if (this.#step >= this.#limits.steps) return tooManyAnswers(this.#step)
+    const model = this.#model
+    const over = overCost(this.#account, this.#limits.cost, model)
+    if (over) return over
     // Of a turn that begins they are there already.
     if (this.#step > 0) for (const each of await this.#arrived(false)) this.#hear(each)
-    const model = this.#model
+    const { historyTokens } = this.#limits
+    const beside = tokensIn(this.#instructions ?? '') + toolTokens(this.#tools.in(this.#frame.tools))
     try {
-      await sumUp(this.#host, this.#invocation, this.#history, {
-        model,
-        most: this.#limits.historyTokens,
-        beside: tokensIn(this.#host.switches.all.instructions(this.#on, this.#frame.instructions) ?? '') + toolTokens(this.#tools),
-        signal: this.#stop.signal,
-        next: (message, upTo, usage) => this.#next(message, { upTo, usage, model: model.name }),
-        add: (kept) => this.#history.add(kept),
-      })
+      await this.#sumUp(model, { limit: historyTokens === Infinity ? limitFor(model, beside) : historyTokens })
       return null
     } catch (error) {
       return this.#unanswered(model, error)
     }
   }
 
+  /** True if something was summed up. */
+  #sumUp(model: Model, how: { limit: number; keep?: number }, more: Pick<KeptMessage, 'tooLong'> = {}): Promise<boolean> {
+    return sumUp(this.#host, this.#invocation, this.#history, {
+      model,
+      ...how,
+      signal: this.#stop.signal,
+      next: (message, upTo, usage) => this.#next(message, { upTo, usage, model: model.name, ...more }),
+      add: (kept) => this.#history.add(kept),
+    })
+  }
+
   /** How the turn ends when its model could not answer. */
   #unanswered({ name }: Model, error: unknown): Outcome {
     if (!(error instanceof ModelFailure) || this.#stop.signal.aborted) throw error
     this.#host.logger.error('A model could not answer', { model: name, turn: this.#id, error })
-    const message = `The model '${name}' could not answer: ${error.what}.`
-    return failure({ class: 'external', code: 'model_failed', message, retry: error.retryable ? { when: 'safe' } : { when: 'never' } })
+    return notAnswered(name, error)
   }
 
   async ask(): Ends {
     const model = this.#model
+    for (;;) {
+      // A model that is given its own last words has nothing to answer.
+      if ((this.#history.forModel().at(-1)?.role ?? 'assistant') === 'assistant')
+        // Woken for what another turn has heard meanwhile, it has nothing to do.
+        return isWoken(this.#id) ? this.#ends('answer', null) : nothingSaid()
+      try {
+        await this.#answered(model)
+        return null
+      } catch (error) {
+        const wrong = await this.#shortened(model, error)
+        if (wrong !== null) return this.#unanswered(model, wrong)
+      }
+    }
+  }
+
+  /** One answer, on record with its message. */
+  async #answered(model: Model): Promise<void> {
     const step = this.#step + 1
     const { settings, parallel } = this.#frame
     const request = {
-      instructions: this.#host.switches.all.instructions(this.#on, this.#frame.instructions),
+      instructions: this.#instructions,
       settings,
       parallel,
       messages: this.#history.forModel(),
-      tools: modelTools(this.#tools, await this.#revealed()),
+      tools: await this.#tools.told(this.#frame.tools),
     }
-    // A model that is given its own last words has nothing to answer.
-    if ((request.messages.at(-1)?.role ?? 'assistant') === 'assistant')
-      // Woken for what another turn has heard meanwhile, it has nothing to do.
-      return isWoken(this.#id)
-        ? this.#ends('answer', null)
-        : failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
+    const again = this.#again
+    this.#again = false
     let added: KeptMessage | null = null
-    try {
-      await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {
-        const answer = await askModel(this.#host, this.#invocation, model, { request, step, signal: this.#stop.signal })
-        const usage = { ...answer.usage, cost: costOf(answer.usage, model.price) }
-        const message: AssistantMessage = { role: 'assistant', parts: answer.parts }
-        const { kept, row } = this.#next(message, { step, usage, model: model.name, finish: answer.finish })
-        added = kept
-        const tells = [
-          {
-            type: 'turn.answered' as const,
-            body: { turn: this.#id, step, message: kept.number, finish: answer.finish, usage: answer.usage },
-          },
-        ]
-        return { done: String(kept.number), beside: { keep: [row], tells } }
-      })
-    } catch (error) {
-      return this.#unanswered(model, error)
-    }
+    await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {
+      const answer = await askModel(this.#host, this.#invocation, model, { request, step, signal: this.#stop.signal, again })
+      const usage = { ...answer.usage, cost: costOf(answer.usage, model.price) }
+      const message: AssistantMessage = { role: 'assistant', parts: answer.parts }
+      const { kept, row } = this.#next(message, { step, usage, model: model.name, finish: answer.finish })
+      added = kept
+      const { finish, usage: tokens } = answer
+      const tells = [{ type: 'turn.answered' as const, body: { turn: this.#id, step, message: kept.number, finish, usage: tokens } }]
+      return { done: String(kept.number), beside: { keep: [row], tells } }
+    })
     if (added) this.#history.add(added)
-    return null
+  }
+
+  /**
+   * A model that cannot read all of it (SESS-10), whatever is known of what it can: half of the conversation is summed up; should that not be enough, all but what
+   * it is to answer. On record, so each is done once for an answer. Null if it can be asked again, else what went wrong.
+   */
+  async #shortened(model: Model, error: unknown): Promise<unknown> {
+    if (!(error instanceof ModelFailure) || !error.tooLong) return error
+    const { turn, step, tooLong = 0 } = this.#history.summedUp ?? {}
+    const before = turn === this.#id && step === this.#step ? tooLong : 0
+    if (before >= 2) return error
+    const limit = Math.floor(this.#history.tokens / 2)
+    try {
+      const isShorter = await this.#sumUp(model, before === 0 ? { limit } : { limit, keep: 0 }, { tooLong: before + 1 })
+      return isShorter ? null : error
+    } catch (wrong) {
+      return wrong
+    }
   }
 
   /** What it has cost goes on the account of its session, whatever became of it: on record with its end. */
@@ -251,8 +282,12 @@ export class OpenTurn {
     if (Object.keys(this.#account).length > 0) this.#invocation.beside.keep(usageRow(position, uid, { models: this.#account, tool: null }))
   }
 
-  get #limits(): Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'> {
-    return strictest(this.#request, this.#host.switches.all.limits(this.#on))
+  get #limits(): CapabilityLimits {
+    return strictest(this.#request, this.#host.switches.all.limits(this.#tools.on))
+  }
+
+  get #instructions(): string | null {
+    return this.#host.switches.all.instructions(this.#tools.on, this.#frame.instructions)
   }
 
   get #step(): number {
@@ -263,47 +298,8 @@ export class OpenTurn {
     return modelOf(this.#frame.model, this.#host)
   }
 
-  /** By name, where it does not have all that there is: whoever takes a search up looks among these. */
-  get #within(): readonly string[] | null {
-    const { tools } = this.#frame
-    const offered = this.#offered
-    return tools?.filter((name) => offered.find(name)) ?? (offered === this.#set ? null : offered.offered)
-  }
-
-  /** What the session has of what stood when the turn began. */
-  get #offered(): Toolset {
-    return this.#host.switches.all.offered(this.#set, this.#on)
-  }
-
-  get #tools(): TurnTools {
-    const { tools: names } = this.#frame
-    if (!this.#known || this.#known.names !== names) this.#known = { names, tools: toolsIn(this.#offered, names, this.#host.searchFrom) }
-    return this.#known.tools
-  }
-
-  /** Whose schemas the model is shown though they are deferred. */
-  async #revealed(): Promise<ReadonlySet<string>> {
-    if (this.#tools.deferred.size === 0) return this.#mistaken
-    return new Set([...(await revealedIn(this.#host.store, this.#invocation.request.position)), ...this.#mistaken])
-  }
-
-  /** A model that called a tool without its schema, and wrongly, is shown it next time. */
-  #reveal(names: readonly string[]): Keep {
-    const { set, deferred } = this.#tools
-    const tools = names.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
-    return [...new Set(tools)].map(({ id }) => {
-      this.#mistaken.add(id)
-      return { ...revealedName(this.#invocation.request.position, id), value: '1' }
-    })
-  }
-
-  /** Whether the model can read on in a result that it was shown a part of. */
-  get #reads(): boolean {
-    return this.#tools.set.get(readOutputName) !== undefined
-  }
-
   async #arrived(begins: boolean): ReturnType<typeof arrivals> {
-    return arrivals(this.#host, this.#invocation.request.position, { begins, reads: this.#reads })
+    return arrivals(this.#host, this.#invocation, { begins, reads: this.#tools.reads(this.#frame.tools) })
   }
 
   #next(message: Message, more: Partial<KeptMessage>): ReturnType<History['next']> {
@@ -312,7 +308,7 @@ export class OpenTurn {
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
     const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name, frameModel: this.#frame.model }
     const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...frame, ...more, message }
-    return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#set, this.#history))
+    return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#tools.set, this.#history))
   }
 
   #hear({ message, rows, secret, notice }: Arrival): void {
@@ -324,7 +320,13 @@ export class OpenTurn {
   #say(message: Message, rows: Keep = [], more: Partial<KeptMessage> = {}): void {
     const { kept, row } = this.#next(message, more)
     this.#invocation.beside.keep(row, ...rows)
-    this.#invocation.beside.tell('message.added', { message: kept.number, role: message.role, turn: this.#id })
+    const { number, unheard } = kept
+    this.#invocation.beside.tell('message.added', {
+      message: number,
+      role: message.role,
+      turn: this.#id,
+      ...(unheard === undefined ? {} : { unheard }),
+    })
     this.#history.add(kept)
   }
 

@@ -1,12 +1,15 @@
 // What was asked of a turn, as it goes on record: data, so that whichever worker goes on with it does the same.
 
+import type { WordsRow } from '../journal/message.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
-import { bytesIn } from '../kernel/sizes.ts'
 import { encode } from '../kernel/value.ts'
+import { isCost } from '../model/account.ts'
+import type { CapabilityLimits } from '../model/capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../model/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../model/turn.ts'
+import { wordsOf } from './user-words.ts'
 
 /** A frame as data. */
 export interface FrameTerms {
@@ -19,12 +22,14 @@ export interface FrameTerms {
 }
 
 export interface TurnRequest {
-  readonly message: string | null
+  readonly message: WordsRow | null
   readonly frame: FrameTerms
   readonly steps: number
   readonly invalid: number
   readonly timeMs: number | null
   readonly historyTokens: number | null
+  /** What its models may cost; left out if it is not said. */
+  readonly cost?: number
   readonly backgroundMs: number | null
 }
 
@@ -56,15 +61,13 @@ export function requestOf(given: StartTurn, known: Known, mostBytes: number): { 
   if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
   for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
   const { message, background, limits = {} } = given
-  if (message !== undefined && (typeof message !== 'string' || !message.isWellFormed())) wrong('The message is not a text')
-  if (message !== undefined && message.trim() === '') wrong('The message is empty')
-  if (message !== undefined && bytesIn(message) > mostBytes)
-    wrong(`The message has ${bytesIn(message)} bytes; at most ${mostBytes} are taken`)
+  const said = message === undefined ? null : wordsOf(message, mostBytes)
   const { frame, model } = frameOf(given, known)
+  if (limits.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
   return {
     model,
     request: {
-      message: message ?? null,
+      message: said,
       frame,
       ...limitsOf(limits),
       backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
@@ -105,27 +108,29 @@ export function termsOf({ name, instructions, tools, settings = {}, parallel = t
   return { name, model, instructions: instructions ?? null, tools: tools ?? null, settings, parallel }
 }
 
-const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>(['steps', 'time', 'invalid', 'historyTokens'])
+const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>(['steps', 'time', 'invalid', 'historyTokens', 'cost'])
 
 function limitsOf(given: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
   if (typeof given !== 'object' || given === null) wrong('limits is not { steps, … }')
   for (const field of Object.keys(given)) if (!limitFields.has(field)) wrong(`limits has '${field}', which no turn has`)
-  const { steps = 20, invalid = 3, time, historyTokens } = given
+  const { steps = 20, invalid = 3, time, historyTokens, cost } = given
   for (const [what, value] of Object.entries({ steps, invalid, historyTokens }))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
       wrong(`limits.${what} is ${String(value)}, not a whole number from 1 on`)
-  return { steps, invalid, timeMs: time === undefined ? null : milliseconds(time, 'limits.time'), historyTokens: historyTokens ?? null }
-}
-
-/** Of what was asked for, and of what capabilities allow. */
-export function strictest(
-  { steps, invalid, historyTokens }: Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'>,
-  most: { readonly steps: number; readonly invalid: number; readonly historyTokens: number },
-): Pick<TurnRequest, 'steps' | 'invalid' | 'historyTokens'> {
-  const tokens = Math.min(historyTokens ?? Infinity, most.historyTokens)
+  if (cost !== undefined && !isCost(cost)) wrong(`limits.cost is ${String(cost)}, not a number above 0`)
   return {
-    steps: Math.min(steps, most.steps),
-    invalid: Math.min(invalid, most.invalid),
-    historyTokens: tokens === Infinity ? null : tokens,
+    steps,
+    invalid,
+    timeMs: time === undefined ? null : milliseconds(time, 'limits.time'),
+    historyTokens: historyTokens ?? null,
+    ...(cost === undefined ? {} : { cost }),
   }
 }
+
+/** Of what was asked for, and of what capabilities allow; Infinity where nothing is said. */
+export const strictest = ({ steps, invalid, historyTokens, cost }: TurnRequest, most: CapabilityLimits): CapabilityLimits => ({
+  steps: Math.min(steps, most.steps),
+  invalid: Math.min(invalid, most.invalid),
+  historyTokens: Math.min(historyTokens ?? Infinity, most.historyTokens),
+  cost: Math.min(cost ?? Infinity, most.cost),
+})

@@ -23,7 +23,7 @@ export interface Ran {
   readonly owed: readonly Owed[]
   /** What the calls made of the turn: the first in their order that says something. */
   readonly control: Control | null
-  /** Others had something to say as well, and were not heard. */
+  /** Others had something to say as well, and were not heard: their ids. */
   readonly unheard: readonly string[]
   /** All of them had arguments that were not valid. */
   readonly invalid: boolean
@@ -123,12 +123,12 @@ async function untilSaid(host: TurnHost, invocation: Invocation, batch: Batch): 
 }
 
 function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
-  const controls: { name: string; control: Control }[] = []
+  const controls: { id: string; control: Control }[] = []
   const results = calls.map(({ id: callId, name }, order): ResultPart => {
     const { answer } = answers[order] ?? {}
     if (!answer) return { callId, name, ...notRun(answers) }
     const control = controlOf(answer)
-    if (control) controls.push({ name, control })
+    if (control) controls.push({ id: callId, control })
     return { callId, name, status: answer.status, parts: answer.parts }
   })
   const [first, ...others] = controls
@@ -136,7 +136,7 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
     results,
     owed: answers.flatMap(({ answer, position }, order): Owed[] => (isOpen(answer) ? [[order, owedRow(position, answer.name)]] : [])),
     control: first?.control ?? null,
-    unheard: others.map(({ name }) => name),
+    unheard: others.map(({ id }) => id),
     invalid: answers.length > 0 && answers.every(({ answer }) => isInvalid(answer)),
     mistaken: answers.flatMap(({ answer }) => (isMistaken(answer) ? answer.name : [])),
   }

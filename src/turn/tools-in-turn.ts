@@ -4,12 +4,13 @@
 import { revealedName } from '../journal/message.ts'
 import type { ModelTool } from '../model/model.ts'
 import { everyKept } from '../store/every-kept.ts'
-import type { Store } from '../store/store.ts'
+import { readOutputName } from '../session/read-output.ts'
+import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tool/tool.ts'
 import { anything, deferredOf, toolSearchName, toolSearchTool } from '../tool/tool-search.ts'
 import { only, type Toolset, withOne } from '../tool/toolset.ts'
 import { tokensIn } from './history.ts'
-import type { Scope } from './host.ts'
+import type { Scope, TurnHost } from './host.ts'
 
 export interface TurnTools {
   /** What can be run. */
@@ -19,7 +20,7 @@ export interface TurnTools {
 }
 
 /** `names`: null for all of the session's. `from`: from so many on schemas are deferred; null for never. */
-export function toolsIn(all: Toolset, names: readonly string[] | null, from: number | null): TurnTools {
+function toolsIn(all: Toolset, names: readonly string[] | null, from: number | null): TurnTools {
   const set = names === null ? all : only(all, names)
   const search = all.recorded(toolSearchName)
   // Where another tool has the name, nobody could look for anything.
@@ -32,7 +33,7 @@ const whole = new WeakMap<Tool, ModelTool>()
 const brief = new WeakMap<Tool, ModelTool>()
 
 /** `revealed`: by id. */
-export const modelTools = ({ set, deferred }: TurnTools, revealed: ReadonlySet<string>): readonly ModelTool[] =>
+const modelTools = ({ set, deferred }: TurnTools, revealed: ReadonlySet<string>): readonly ModelTool[] =>
   set.tools.map((tool) => {
     const isBrief = deferred.has(tool) && !revealed.has(tool.id)
     const known = isBrief ? brief : whole
@@ -56,8 +57,65 @@ export function toolTokens(tools: TurnTools): number {
 }
 
 /** What the session has looked for, by id; on whatever worker, in whichever turn. */
-export async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
+async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
   const found = new Set<string>()
   for await (const { key } of everyKept(store, { of: revealedName({ tenant, session }, '').of, tenant, session })) found.add(key)
   return found
+}
+
+/** The tools of a turn on its way: what stood when it began here (TOOL-4), as the frame that it works in has it. */
+export class ToolsOfTurn {
+  readonly set: Toolset
+  /** Capabilities that were on when it began here. */
+  on: ReadonlySet<string> = new Set()
+  readonly #host: TurnHost
+  readonly #of: Scope
+  /** Those that the model called wrongly, by id. */
+  readonly #mistaken = new Set<string>()
+  #known: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
+
+  constructor(host: TurnHost, of: Scope) {
+    this.#host = host
+    this.#of = of
+    this.set = host.tools(of)
+  }
+
+  /** `names`: of the frame; null for all that the session has. */
+  in(names: readonly string[] | null): TurnTools {
+    if (!this.#known || this.#known.names !== names) this.#known = { names, tools: toolsIn(this.#offered, names, this.#host.searchFrom) }
+    return this.#known.tools
+  }
+
+  /** By name, where it does not have all that there is: whoever takes a search up looks among these. */
+  within(names: readonly string[] | null): readonly string[] | null {
+    const offered = this.#offered
+    return names?.filter((name) => offered.find(name)) ?? (offered === this.set ? null : offered.offered)
+  }
+
+  /** Whether the model can read on in a result that it was shown a part of. */
+  reads(names: readonly string[] | null): boolean {
+    return this.in(names).set.get(readOutputName) !== undefined
+  }
+
+  /** As the model is told of them: with the schemas of those that it has looked for. */
+  async told(names: readonly string[] | null): Promise<readonly ModelTool[]> {
+    const tools = this.in(names)
+    const found = tools.deferred.size === 0 ? [] : await revealedIn(this.#host.store, this.#of)
+    return modelTools(tools, new Set([...found, ...this.#mistaken]))
+  }
+
+  /** A model that called a tool without its schema, and wrongly, is shown it next time. */
+  reveal(names: readonly string[] | null, mistaken: readonly string[]): NonNullable<Change['keep']> {
+    const { set, deferred } = this.in(names)
+    const tools = mistaken.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
+    return [...new Set(tools)].map(({ id }) => {
+      this.#mistaken.add(id)
+      return { ...revealedName(this.#of, id), value: '1' }
+    })
+  }
+
+  /** What the session has of what stood when the turn began. */
+  get #offered(): Toolset {
+    return this.#host.switches.all.offered(this.set, this.on)
+  }
 }

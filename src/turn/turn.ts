@@ -7,7 +7,7 @@ import { headName, type HeadRow } from '../journal/message.ts'
 import { isLoss, PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, encode } from '../kernel/value.ts'
-import { enter, Line } from './enter.ts'
+import { enter, type Entered, Line } from './enter.ts'
 import { Histories } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { OpenTurn } from './open-turn.ts'
@@ -41,12 +41,12 @@ interface Kept {
 async function life(invocation: Invocation, host: TurnHost, { histories, line }: Kept, stop: TurnStop): Promise<ToSettle> {
   if (invocation.deaths >= host.poisonAfter) return poisoned(invocation, host) // too many workers died over it
   await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
-  const head = await enter(invocation, host, line, stop) // one turn at a time in a session
-  if (!head) return stop.before()
+  const entered = await enter(invocation, host, line, stop) // one turn at a time in a session
+  if (!entered) return stop.before()
   const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
-    body(invocation, host, histories, { head, stop }),
+    body(invocation, host, histories, { entered, stop }),
   )
-  leave(invocation, host, head)
+  leave(invocation, host, entered.head)
   return { settle, text: encode(settle) }
 }
 
@@ -54,13 +54,13 @@ async function body(
   invocation: Invocation,
   host: TurnHost,
   histories: Histories,
-  { head, stop }: { head: HeadRow; stop: TurnStop },
+  { entered: { head, again }, stop }: { entered: Entered; stop: TurnStop },
 ): Promise<Outcome> {
   const { position } = invocation.request
   let turn: OpenTurn | null = null
   try {
     const history = await histories.take(host.store, position, head.born)
-    turn = new OpenTurn(invocation, host, stop, history)
+    turn = new OpenTurn(invocation, host, { stop, history, again })
     let ended = await turn.begin() // what the user said, and what has arrived
     for (;;) {
       ended ??=

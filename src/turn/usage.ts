@@ -3,7 +3,9 @@
 
 import type { CallPosition } from '../journal/call-state.ts'
 import { agentName, usageName } from '../journal/message.ts'
+import { failure, type Outcome } from '../kernel/outcome.ts'
 import { type Account, added, sumOf, together, type UsageRow } from '../model/account.ts'
+import type { Model } from '../model/model.ts'
 import type { SessionUsage } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Store } from '../store/store.ts'
@@ -15,6 +17,18 @@ export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Cha
   ...usageName(of, key),
   value: JSON.stringify(row),
 })
+
+/** How a turn ends that has cost what it may (POL-8): looked at before its model is asked. */
+export function overCost(account: Account, most: number, { name, price }: Model): Outcome | null {
+  if (most === Infinity) return null
+  const { cost } = sumOf(account)
+  if (price && cost !== null && cost < most) return null
+  const message =
+    price && cost !== null
+      ? `The turn ended after its models had cost ${cost}; it may cost ${most}.`
+      : `The turn may cost ${most}, and what its models cost is not known; '${name}' was not asked.`
+  return failure({ class: 'resource_limit', code: 'turn_limit', message })
+}
 
 /** What the last turn that said something has cost so far. */
 async function lastAccount(store: Store, { tenant, session }: Scope): Promise<{ turn: string | null; account: Account }> {

@@ -2,8 +2,9 @@
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { createRuntime, type LiveEvent, type Logger, type Model, type Runtime, type StartTurn, tool } from 'pawl'
+import { type Clock, createRuntime, type LiveEvent, type Logger, type Model, type Runtime, type StartTurn, tool } from 'pawl'
 import { aiModel, type AiModelOptions } from 'pawl/ai-sdk'
+import { manualClock } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { quiet } from '../adversary/kit.ts'
@@ -53,9 +54,9 @@ interface Asked {
 
 type Replies = Parameters<typeof providerServer>[1]
 
-async function asking(server: ProviderServer, model: Model, logger: Logger): Promise<Asked> {
+async function asking(server: ProviderServer, model: Model, logger: Logger, clock?: Clock): Promise<Asked> {
   open.push(server)
-  const runtime = await createRuntime({ store: 'memory:', tools, logger })
+  const runtime = await createRuntime({ store: 'memory:', tools, logger, ...(clock ? { clock } : {}) })
   open.push({ close: () => runtime.close({ grace: 0 }) })
   return {
     server,
@@ -65,10 +66,10 @@ async function asking(server: ProviderServer, model: Model, logger: Logger): Pro
   }
 }
 
-async function openai(replies: Replies, options: AiModelOptions = {}, logger: Logger = quiet): Promise<Asked> {
+async function openai(replies: Replies, options: AiModelOptions = {}, logger: Logger = quiet, clock?: Clock): Promise<Asked> {
   const server = await providerServer(openaiProblems, replies)
   const provider = createOpenAICompatible({ name: 'my-lab', baseURL: server.url, apiKey: 'key', includeUsage: true })
-  return asking(server, aiModel(provider('gpt-test'), options), logger)
+  return asking(server, aiModel(provider('gpt-test'), options), logger, clock)
 }
 
 async function anthropic(replies: Replies, options: AiModelOptions = {}): Promise<Asked> {
@@ -212,6 +213,21 @@ describe('chat completions', () => {
     ])
   })
 
+  test('VAL-5: files that a user sends go as native parts, others by name', async () => {
+    const { server, turn } = await openai([chat({ say: 'A dot.' })])
+    const attachments = [
+      { data: png, mediaType: 'image/png', name: 'shot.png' },
+      { data: 'a,b', mediaType: 'text/csv', name: 't.csv' },
+    ]
+    expect(await turn({ message: { text: 'What is this?', attachments } }).outcome).toMatchObject({ value: { text: 'A dot.' } })
+    expect(server.problems).toEqual([])
+    expect(server.asked[0].messages.at(-1).content).toMatchObject([
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${Buffer.from(png).toString('base64')}` } },
+      { type: 'text', text: expect.stringContaining('t.csv') },
+    ])
+  })
+
   test('VAL-5: a model that reads no files is told of them by name', async () => {
     const { server, turn } = await openai([chat({ calls: [{ id: 'a', name: 'draw' }] }), chat({ say: 'Nice.' })], { reads: () => false })
     await turn().outcome
@@ -270,6 +286,45 @@ describe('chat completions', () => {
     expect(JSON.stringify(outcome)).not.toContain('SECRET')
     expect(server.asked).toHaveLength(1)
     expect(logged).toMatchObject([{ error: { cause: { message: 'SECRET of the provider' } } }])
+  })
+
+  test.each([
+    ['by its code', { message: 'SECRET', type: 'invalid_request_error', code: 'context_length_exceeded' }],
+    ['in words', { message: "This model's maximum context length is 8192 tokens. SECRET" }],
+    ['in others', { message: 'The request (9000 tokens) exceeds the available context size (8192 tokens). SECRET' }],
+  ])('SESS-10: one that says %s that it was given too much gets less', async (_, error) => {
+    const { server, turn } = await openai([
+      chat({ say: 'Hello.' }),
+      { status: 400, body: { error } },
+      chat({ say: 'They said hello.' }),
+      chat({ say: 'Go where?' }),
+    ])
+    await turn({ message: 'Hello' }).outcome
+    expect(await turn().outcome).toMatchObject({ status: 'success', value: { text: 'Go where?' } })
+    expect(server.asked[3].messages.at(-1).content).toMatch(/They said hello\.\s+Go$/)
+    expect(server.problems).toEqual([])
+  })
+
+  test('SESS-10: a rate that is told in tokens is no length', async () => {
+    const error = { message: 'Request too large: please reduce the length of the messages', code: 'rate_limit_exceeded' }
+    const { server, turn } = await openai([{ status: 429, headers: { 'retry-after-ms': '1' }, body: { error } }, chat({ say: 'Now.' })])
+    expect(await turn().outcome).toMatchObject({ value: { text: 'Now.' } })
+    expect(server.asked[1]).toEqual(server.asked[0])
+  })
+
+  test('SESS-2: one that stalls, before it says anything or after, is let go and asked again', async () => {
+    const stalls = upTo(chat({ say: 'Half an answer' }), 3, 'hang')
+    const clock = manualClock()
+    const { server, turn } = await openai([{ events: [], then: 'hang' }, stalls, chat({ say: 'Whole.' })], { idle: '2m' }, quiet, clock)
+    const running = turn()
+    for (const asked of [1, 2]) {
+      await expect.poll(() => server.asked.length).toBe(asked)
+      await clock.advance('2m')
+      await clock.advance('2s')
+    }
+    expect(await running.outcome).toMatchObject({ status: 'success', value: { text: 'Whole.', steps: 1 } })
+    expect(server.asked).toHaveLength(3)
+    await expect.poll(() => server.dropped).toBe(2)
   })
 
   test('SESS-2: a stream that breaks off is taken back and asked for again; nothing of it is on record', async () => {
@@ -489,6 +544,44 @@ describe('messages of Anthropic', () => {
     expect(await other.turn({ model }).outcome).toMatchObject({ value: { text: 'Taken over.' } })
     expect(server.problems).toEqual([])
     expect(server.asked[0].messages).toHaveLength(5)
+  })
+
+  test('VAL-5: a picture that a user sends without a word', async () => {
+    const { server, turn } = await anthropic([message({ say: 'A dot.' })])
+    await turn({ message: { attachments: [{ data: png, mediaType: 'image/png' }] } }).outcome
+    expect(server.problems).toEqual([])
+    expect(server.asked[0].messages).toMatchObject([{ role: 'user', content: [{ type: 'image', source: { media_type: 'image/png' } }] }])
+  })
+
+  test('SESS-10: one that says that the prompt is too long gets less', async () => {
+    const error = { type: 'invalid_request_error', message: 'prompt is too long: 208310 tokens > 200000 maximum' }
+    const { server, turn } = await anthropic([
+      message({ say: 'Hello.' }),
+      { status: 400, body: { type: 'error', error } },
+      message({ say: 'They said hello.' }),
+      { status: 400, body: { type: 'error', error } },
+    ])
+    await turn({ message: 'Hello' }).outcome
+    expect(await turn().outcome).toMatchObject({
+      status: 'failure',
+      failure: {
+        code: 'model_failed',
+        message: expect.stringMatching(/could not answer: what it was given is longer than it can read \(HTTP 400\)\.$/),
+      },
+    })
+    expect(server.asked).toHaveLength(4)
+    expect(server.problems).toEqual([])
+  })
+
+  test('SESS-3 TOOL-3: a model that once asks for a name that every object has can be asked on', async () => {
+    const odd = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
+    const { server, turn } = await anthropic([
+      message({ calls: odd.map((name, index) => ({ id: `toolu_${index}`, name })) }),
+      message({ say: 'There is none.' }),
+    ])
+    expect(await turn().outcome).toMatchObject({ value: { text: 'There is none.' } })
+    expect(server.problems).toEqual([])
+    expect(server.asked[1].messages[1].content).toMatchObject(odd.map((name) => ({ type: 'tool_use', name: `${name}_` })))
   })
 
   test('TIME-3 SESS-2: a cancelled turn closes the connection', async () => {

@@ -1,7 +1,7 @@
 // What the APIs of OpenAI (chat completions) and Anthropic (messages) refuse of a request, as their servers do: what is wrong, a sentence each.
 /* oxlint-disable typescript/no-explicit-any -- bodies as they came over the wire */
 
-const toolName = /^[A-Za-z0-9_-]{1,64}$/
+const isToolName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
 export function openaiProblems({ messages = [], tools = [] }: any): string[] {
   const wrong: string[] = []
@@ -9,7 +9,7 @@ export function openaiProblems({ messages = [], tools = [] }: any): string[] {
   if (messages.length === 0) wrong.push('there is no message')
   if (messages.at(-1)?.role === 'assistant') wrong.push('the last message is of the assistant')
   for (const { function: each } of tools) {
-    if (!toolName.test(each.name)) wrong.push(`the tool ${each.name} has a name that is not taken`)
+    if (!isToolName(each.name)) wrong.push(`the tool ${each.name} has a name that is not taken`)
     if (each.parameters?.type !== 'object') wrong.push(`the parameters of ${each.name} are no object`)
   }
   for (let at = 0; at < messages.length; at++) {
@@ -24,7 +24,7 @@ export function openaiProblems({ messages = [], tools = [] }: any): string[] {
       if (type !== 'function' || typeof id !== 'string' || id === '') wrong.push(`a call of ${at} is no call`)
       if (ids.has(id)) wrong.push(`the id ${id} is there twice`)
       ids.add(id)
-      if (!toolName.test(asked.name)) wrong.push(`a call of ${at} has the name ${asked.name}`)
+      if (!isToolName(asked.name)) wrong.push(`a call of ${at} has the name ${asked.name}`)
       if (!isObject(asked.arguments)) wrong.push(`a call of ${at} has the arguments ${asked.arguments}`)
     }
     for (const { id } of calls ?? []) {
@@ -61,7 +61,7 @@ export function anthropicProblems({ messages = [], tools = [] }: any): string[] 
   const ids = new Set<string>()
   if (messages[0]?.role !== 'user') wrong.push('the first message is not of the user')
   if (messages.at(-1)?.role === 'assistant') wrong.push('the last message is of the assistant')
-  for (const { name } of tools) if (!toolName.test(name)) wrong.push(`the tool ${name} has a name that is not taken`)
+  for (const { name } of tools) if (!isToolName(name)) wrong.push(`the tool ${name} has a name that is not taken`)
   if (tools.length === 0 && JSON.stringify(messages).includes('"tool_use')) wrong.push('there are calls and no tools are defined')
   for (const [at, { role, content }] of messages.entries()) {
     const next = messages[at + 1]
@@ -84,7 +84,7 @@ export function anthropicProblems({ messages = [], tools = [] }: any): string[] 
       if (ids.has(block.id)) wrong.push(`the id ${block.id} is there twice`)
       ids.add(block.id)
       if (!/^[a-zA-Z0-9_-]+$/.test(block.id)) wrong.push(`the id ${block.id} is not taken`)
-      if (!toolName.test(block.name)) wrong.push(`a call of ${at} has the name ${block.name}`)
+      if (!isToolName(block.name)) wrong.push(`a call of ${at} has the name ${block.name}`)
       if (typeof block.input !== 'object' || block.input === null || Array.isArray(block.input)) wrong.push(`a call of ${at} has no object`)
     }
   }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { freshMemory, freshSqlite } from '../adversary/kit.ts'
 import { type Ground, matrix } from '../crash/task-matrix.ts'
-import { oddTurn, searchTurn, wholeTurn } from './turn-scenarios.ts'
+import { oddTurn, searchTurn, tightTurn, wholeTurn } from './turn-scenarios.ts'
 
 const grounds: Record<string, () => Ground> = {
   memory: () => ({ ...freshMemory(), gone: async () => {} }),
@@ -45,6 +45,15 @@ describe.each(Object.keys(grounds))('%s', (name) => {
       const { found, deaths } = await matrix(oddTurn, grounds[name] as () => Ground)
       expect(found).toEqual([])
       expect(deaths).toBeGreaterThan(8)
+    },
+  )
+  test(
+    'SESS-10: a turn whose model cannot read it all, killed at every recorded write: nothing is paid twice',
+    { timeout: 60_000 },
+    async () => {
+      const { found, deaths } = await matrix(tightTurn, grounds[name] as () => Ground)
+      expect(found).toEqual([])
+      expect(deaths).toBeGreaterThan(15)
     },
   )
 })

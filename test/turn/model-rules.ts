@@ -28,6 +28,8 @@ export function problemsIn(messages: readonly ModelMessage[]): string[] {
           if (part.type === 'text' && part.text.trim() === '') wrong.push(`message ${index} has an empty text`)
         for (const { id, name } of calls) {
           if (!name64.test(name)) wrong.push(`a call of message ${index} has the name ${JSON.stringify(name)}`)
+          // Provider packages look names up in plain objects, and find what every object has.
+          if (name in Object.prototype) wrong.push(`a call of message ${index} has a name that every object has: ${name}`)
           if (ids.has(id)) wrong.push(`the id ${id} is used twice`)
           ids.add(id)
           if (id === '' || name === '') wrong.push(`a call of message ${index} has no id or name`)

@@ -72,8 +72,9 @@ function saidOnce(world: RandomWorld, session: string, messages: readonly Stored
     if (times(text) !== 1) wrong(`SESS-4 '${text.slice(0, 12)}' was read ${times(text)} times`)
   for (const { id, given } of world.turns.filter((each) => each.session === session)) {
     const began = messages.some(({ turn }) => turn === id)
-    if (given.message !== undefined && times(given.message) !== (began ? 1 : 0))
-      wrong(`SESS-1 what ${id} began with is there ${times(given.message)} times`)
+    const { message } = given
+    if (typeof message === 'string' && times(message) !== (began ? 1 : 0))
+      wrong(`SESS-1 what ${id} began with is there ${times(message)} times`)
   }
 }
 

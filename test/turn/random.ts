@@ -9,6 +9,7 @@ import {
   type Model,
   type ModelCall,
   ModelFailure,
+  type ModelRequest,
   PawlError,
   result,
   type Runtime,
@@ -25,6 +26,7 @@ import { quiet } from '../adversary/kit.ts'
 import { mortal } from '../mortal.ts'
 import { problemsIn } from './model-rules.ts'
 import { lawsOf } from './random-laws.ts'
+import { problemsOnTheWire } from './wire-rules.ts'
 
 export interface Ground {
   readonly clock: ManualClock
@@ -37,7 +39,12 @@ export interface Lived {
   readonly trace: readonly string[]
   readonly asks: number
   readonly deaths: number
+  /** Sessions in which a model was asked while anything could happen. */
   readonly sessions: number
+  /** How many requests were made into bodies of both providers and judged. */
+  readonly judged: number
+  /** How often a model was given more than it can read. */
+  readonly tooLong: number
 }
 
 /** One that was given, and what may excuse that it is not on record. */
@@ -84,12 +91,19 @@ export class RandomWorld {
   readonly given: Given[] = []
   readonly asking = new Set<{ session: string; worker: Worker; signal: AbortSignal }>()
   readonly workers: Worker[] = []
+  /** What models were given, to be judged when all is over: to make bodies of it takes turns of the event loop, which would move what happens. */
+  readonly requests: { number: number; session: string | null; request: ModelRequest }[] = []
+  /** Where a model was asked before there was peace. */
+  readonly lively = new Set<string>()
   /** Answers without a part: nothing on record tells which they were. */
   readonly empty = new Set<number>()
   asks = 0
   deaths = 0
   peace = false
   readonly poisonAfter: number
+  /** So many characters its model can read, which nobody knows. */
+  readonly reads: number
+  tooLong = 0
   readonly #random: () => number
   #count = 0
 
@@ -98,6 +112,7 @@ export class RandomWorld {
     this.store = { ...store, close: async () => {} }
     this.#random = seeded(seed)
     this.poisonAfter = this.oneOf([1, 2, 4])
+    this.reads = this.oneOf([Infinity, Infinity, 4_000, 1_500])
   }
 
   likely(share: number): boolean {
@@ -202,7 +217,14 @@ function randomModel(world: RandomWorld, worker: Worker): Model {
       const number = ++world.asks
       const isSummary = call.request.instructions?.startsWith('You sum up') === true
       const session = isSummary ? null : (call.request.instructions ?? '')
+      world.requests.push({ number, session, request: call.request })
+      if (session !== null && !world.peace) world.lively.add(session)
       for (const problem of problemsIn(call.request.messages)) world.breaks(`SESS-3 asked ${number} in ${session}: ${problem}`)
+      if (!world.peace && JSON.stringify(call.request.messages).length > world.reads) {
+        world.tooLong++
+        world.note(`${worker.name} cannot read what it is given in ${session}`)
+        throw new ModelFailure('too long', { tooLong: true })
+      }
       if (session === null)
         return { parts: [{ type: 'text', text: world.likely(0.1) ? ' ' : `SUMMARY ${number}` }], finish: 'stop', usage: noUsage }
       await lawsOfAsk(world, worker, session, call, number)
@@ -317,6 +339,7 @@ const names = [
   'odd name!',
   '',
   'constructor',
+  '__proto__',
 ]
 const inputs = ['{}', '{}', '{}', '{"n":1}', '', '{"n":"x"}', '{"n":', '[1]', 'null', '"x"', '{"n":9007199254740993}']
 
@@ -504,5 +527,8 @@ export async function lived(seed: number, ground: Ground, plant: Plant = (store)
   await world.clock.advance(100)
   await closing
   await ground.close?.()
-  return { wrong: world.wrong, trace: world.trace, asks: world.asks, deaths: world.deaths, sessions: sessions.length }
+  for (const { number, session, request } of world.requests)
+    for (const problem of await problemsOnTheWire(request)) world.breaks(`SESS-3 asked ${number} in ${session}, on the wire: ${problem}`)
+  const { wrong, trace, asks, deaths, lively, requests, tooLong } = world
+  return { wrong, trace, asks, deaths, sessions: lively.size, judged: requests.length, tooLong }
 }

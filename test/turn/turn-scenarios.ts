@@ -2,7 +2,7 @@
 // answer of the model paid twice.
 /* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
 
-import { type ModelMessage, type RuntimeOptions, type StoredMessage } from 'pawl'
+import { type ModelCall, ModelFailure, type ModelMessage, type RuntimeOptions, type StoredMessage } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { type Scenario, t, type World } from '../faults/scenario.ts'
 import { problemsIn } from './model-rules.ts'
@@ -180,6 +180,51 @@ export const oddTurn: Scenario = {
     return [
       ...(said === `user${' assistant tool'.repeat(2)} assistant` ? [] : [`history is ${said}`]),
       ...Object.keys(w.effects).filter((name) => name.startsWith('problem')),
+    ]
+  },
+}
+
+/** Reads so many characters and no more, which nobody knows; what it was paid for is counted. */
+const narrow = (w: World) => {
+  const script = scriptedModel(
+    [
+      { when: /^(User|Assistant|Result|What was said before)/, say: 'SUMMARY' },
+      ...Array.from({ length: 4 }, () => ({ call: { name: 'look', input: { n: 1, pad: 'x'.repeat(400) } } })),
+      'All done.',
+    ],
+    { name: 'm' },
+  )
+  return {
+    name: 'm',
+    async generate(call: ModelCall) {
+      const { messages, instructions } = call.request
+      if (JSON.stringify(messages).length > 2_400) throw new ModelFailure('too long', { tooLong: true })
+      for (const problem of problemsIn(messages)) w.did(`problem: ${problem}`)
+      const isSummary = instructions?.startsWith('You sum up') === true
+      w.did(isSummary ? `summary of ${JSON.stringify(messages).length}` : `answer to ${JSON.stringify(messages)}`)
+      return script.generate(call)
+    },
+  }
+}
+
+export const tightTurn: Scenario = {
+  name: 'a turn whose model cannot read it all',
+  cites: 'SESS-10',
+  tools,
+  options: (w): Partial<RuntimeOptions> => ({ models: [narrow(w)] }),
+  asks: [],
+  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Go' }).outcome],
+  ends: [{ status: 'success', value: { end: 'answer', text: 'All done.', steps: 5 } }],
+  most: {},
+  async laws(w) {
+    const paid = Object.entries(w.effects)
+    const summaries = paid.filter(([name]) => name.startsWith('summary'))
+    // One that was on its way when its worker died is asked for again; what is on record is not.
+    const twice = paid.filter(([, count]) => count > 1)
+    return [
+      ...paid.flatMap(([name]) => (name.startsWith('problem') ? [name] : [])),
+      ...(summaries.length > 0 ? [] : ['nothing was summed up']),
+      ...(twice.length > 1 || twice.some(([, count]) => count > 2) ? [`paid again: ${JSON.stringify(twice)}`] : []),
     ]
   },
 }

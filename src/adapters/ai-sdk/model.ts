@@ -2,6 +2,7 @@
 
 import {
   type AssistantPart,
+  type Duration,
   type FinishReason,
   type Json,
   type Model,
@@ -13,6 +14,7 @@ import {
   type Usage,
 } from '../../index.ts'
 import { providerSchema } from '../../tool/convert.ts'
+import { failureOf } from './failure.ts'
 import { type AiPromptMessage, type PromptTerms, promptOf } from './prompt.ts'
 
 /** What is used of `LanguageModelV4`; test/types holds it to the installed one. */
@@ -54,6 +56,8 @@ export interface AiModelOptions {
   readonly contextTokens?: number
   /** For a million tokens. */
   readonly price?: ModelPrice
+  /** How long it may say nothing before it is let go and asked again; null: as long as it likes. Default: five minutes. */
+  readonly idle?: Duration | null
   /** Which files it can read; the others it is told of by name. Default: images (PNG, JPEG, GIF, WebP) and PDF. */
   readonly reads?: (mediaType: string) => boolean
   /**
@@ -82,13 +86,20 @@ export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): M
   const given = (typeof model === 'object' || typeof model === 'function' ? model : null) as Partial<AiLanguageModel> | null
   if (typeof given?.doStream !== 'function' || given.specificationVersion !== 'v4')
     throw new PawlError('model_invalid', 'aiModel() takes a language model of a provider package of AI SDK 7, as openai(…) gives it.')
-  const { name = `${model.provider}/${model.modelId}`.replaceAll(/[^\w.:/@-]/g, '_'), contextTokens, price, reads = imagesAndPdf } = options
+  const {
+    name = `${model.provider}/${model.modelId}`.replaceAll(/[^\w.:/@-]/g, '_'),
+    contextTokens,
+    price,
+    idle,
+    reads = imagesAndPdf,
+  } = options
   const { filesInResults = takesFilesInResults(model.provider) } = options
   const terms = { reads, filesInResults, ids: idsTaken(model.provider) }
   return {
     name,
     ...(contextTokens === undefined ? {} : { contextTokens }),
     ...(price === undefined ? {} : { price }),
+    ...(idle === undefined ? {} : { idle }),
     async generate(call) {
       const options = await asked(call, model.provider, { ...terms, read: call.read })
       let began = false
@@ -154,7 +165,7 @@ function providerOptions({ parallel, tools, settings }: ModelRequest, provider: 
 }
 
 /** What came, as parts in their order. A stream that ends without saying so has broken off. */
-async function gathered(stream: ReadableStream<AiStreamPart>, { told, signal }: ModelCall): ReturnType<Model['generate']> {
+async function gathered(stream: ReadableStream<AiStreamPart>, { told, alive, signal }: ModelCall): ReturnType<Model['generate']> {
   const parts: AssistantPart[] = []
   const open = new Map<string, number>()
   let end: { finish: FinishReason; usage: Usage } | null = null
@@ -174,6 +185,7 @@ async function gathered(stream: ReadableStream<AiStreamPart>, { told, signal }: 
   }
   for await (const part of partsOf(stream, signal)) {
     signal.throwIfAborted()
+    alive?.() // also by what is not told: arguments of a call may be long
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start':
@@ -261,50 +273,4 @@ function usageOf(usage: unknown): Usage {
     cachedTokens: inputTokens.cacheRead ?? 0,
     reasoningTokens: outputTokens.reasoning ?? 0,
   }
-}
-
-/** In an answer that had begun: errors that come again if it is asked again. */
-const final = /invalid|auth|permission|forbidden|billing|quota|not_found|too_large|context_length|policy|unsupported/
-
-interface ProviderError {
-  readonly name?: unknown
-  readonly type?: unknown
-  readonly code?: unknown
-  readonly statusCode?: unknown
-  readonly isRetryable?: unknown
-  readonly responseHeaders?: Readonly<Record<string, string>>
-}
-
-/** What may pass is said to be so; what a provider wrote is for the log alone. */
-function failureOf(error: unknown, began: boolean, { aborted }: AbortSignal): ModelFailure {
-  if (error instanceof ModelFailure) return error
-  const said = (typeof error === 'object' && error !== null ? error : {}) as ProviderError
-  const { statusCode, isRetryable } = said
-  if (aborted) return new ModelFailure('it was stopped', { cause: error })
-  const status = typeof statusCode === 'number' ? statusCode : null
-  const unreachable = isUnreached(said) || (isRetryable === true && status === null)
-  const what = began ? 'its answer broke off' : status !== null ? `HTTP ${status}` : unreachable ? 'it could not be reached' : 'it failed'
-  const afterMs = afterOf(said)
-  return new ModelFailure(what, { retryable: mayPass(said, began), cause: error, ...(afterMs === null ? {} : { afterMs }) })
-}
-
-function mayPass({ statusCode, isRetryable, name, type, code }: ProviderError, began: boolean): boolean {
-  if (typeof isRetryable === 'boolean') return isRetryable
-  // An error in a stream may have its status where others have words.
-  const status = typeof statusCode === 'number' ? statusCode : /^[45]\d\d$/.test(String(code)) ? Number(code) : null
-  if (status !== null) return status === 408 || status === 409 || status === 429 || status >= 500
-  return began ? !final.test(`${String(type)} ${String(code)}`) : isUnreached({ name, code })
-}
-
-/** The connection could not be made, or was given up by something between us and the provider: a clock of its own, a reset. */
-const isUnreached = ({ name, code }: ProviderError): boolean =>
-  /^(TypeError|AbortError|TimeoutError|ResponseAborted)$/.test(String(name)) ||
-  /^(ECONN\w+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+)$/.test(String(code))
-
-/** When to come back: in milliseconds, in seconds, or as a date of the provider's own clock. */
-function afterOf({ responseHeaders: headers = {} }: ProviderError): number | null {
-  const number = (text = ''): number => (text.trim() === '' ? Number.NaN : Number(text))
-  const { 'retry-after-ms': ms, 'retry-after': after, date } = headers
-  const said = [number(ms), number(after) * 1000, Date.parse(after ?? '') - Date.parse(date ?? '')]
-  return said.find((late) => Number.isFinite(late) && late >= 0) ?? null
 }

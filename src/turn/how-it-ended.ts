@@ -1,0 +1,32 @@
+// How a turn ends without an answer, in words: each says what happened and nothing of what is inside.
+
+import { failure, type Outcome } from '../kernel/outcome.ts'
+import type { ModelFailure } from '../model/model.ts'
+
+export const tooManyAnswers = (steps: number): Outcome =>
+  failure({
+    class: 'resource_limit',
+    code: 'turn_limit',
+    message: `The turn ended after ${steps} answers of the model, as many as it may have.`,
+  })
+
+export const tooManyInvalid = (times: number): Outcome =>
+  failure({
+    class: 'resource_limit',
+    code: 'turn_invalid_calls',
+    message: `The model asked ${times} times in a row for calls that could not be made; the turn was ended.`,
+  })
+
+export const noSuchFrame = (name: string): Outcome =>
+  failure({ class: 'unavailable', code: 'frame_unknown', message: `There is no frame '${name}' to hand the turn to.` })
+
+export const nothingSaid = (): Outcome =>
+  failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
+
+export const notAnswered = (model: string, { what, retryable }: ModelFailure): Outcome =>
+  failure({
+    class: 'external',
+    code: 'model_failed',
+    message: `The model '${model}' could not answer: ${what}.`,
+    retry: retryable ? { when: 'safe' } : { when: 'never' },
+  })
