@@ -5,24 +5,30 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
 const ledger = process.env.LEDGER ?? 'outside.ledger'
 
-interface Entry {
+export interface Entry {
   readonly what: 'refund' | 'mail' | 'asked' | 'page'
   readonly key?: string
   readonly id: string
 }
 
-export function entries(): Entry[] {
-  if (!existsSync(ledger)) return []
-  return readFileSync(ledger, 'utf8')
+const read = (file: string): Entry[] => {
+  if (!existsSync(file)) return []
+  return readFileSync(file, 'utf8')
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Entry)
 }
 
+/** What happened. */
+export const entries = (): Entry[] => read(ledger)
+
+/** What was asked for again with a key that was known, and did not happen again. */
+export const repeats = (): Entry[] => read(`${ledger}.again`)
+
 /** Once per key. */
 function book(entry: Entry): void {
-  if (entry.key !== undefined && entries().some(({ key }) => key === entry.key)) return
-  appendFileSync(ledger, `${JSON.stringify(entry)}\n`)
+  const known = entry.key !== undefined && entries().some(({ key }) => key === entry.key)
+  appendFileSync(known ? `${ledger}.again` : ledger, `${JSON.stringify(entry)}\n`)
 }
 
 export const payments = {

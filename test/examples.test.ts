@@ -15,44 +15,6 @@ const run = (file: string, cwd: string): string =>
     env: { ...process.env, NO_COLOR: '1' },
   })
 
-/** The support desk, with somebody at the keyboard, or nobody. */
-function desk(said: string, env: Record<string, string> = {}): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const args = ['--conditions=@pawl/source', join(root, 'examples/desk/desk.ts'), ...(said === '' ? ['--yes'] : [])]
-    const child = execFile(
-      process.execPath,
-      args,
-      { cwd: root, timeout: 60_000, env: { ...process.env, OPENAI_API_KEY: '', NO_COLOR: '1', ...env } },
-      (error, out) => (error ? reject(new Error(`${error.message}\n${out}`)) : resolve(out)),
-    )
-    child.stdin?.end(said)
-  })
-}
-
-test('SESS-1: npm start -- --yes: killed in the middle, it goes on, and each effect happens once', { timeout: 90_000 }, async () => {
-  const shown = await desk('')
-  expect(shown).toContain('The warehouse is busy: it is asked again')
-  expect(shown).toContain('Refund 42.00 € for order A1. Approve? [y/N] y')
-  expect(shown).toMatch(/kill -9 \d+: the money has moved[^]*another process opens the same file/)
-  expect(shown.indexOf('✓ Refunded order A1')).toBeGreaterThan(shown.indexOf('kill -9'))
-  expect(shown).toContain('████████ 8 of 8')
-  expect(shown).toContain('Done: 42.00 € are on their way, and your orders are in /exports/ada.csv.')
-  expect(shown.match(/\d+×/g)).toEqual(['1×', '1×', '2×', '8×'])
-  // The second process asks nobody again, and shows nothing twice.
-  expect(shown.match(/Approve\?/g)).toHaveLength(1)
-  expect(shown.match(/✓ Looked up order A1/g)).toHaveLength(1)
-  expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([])
-})
-
-test.for([
-  ['y\n', 'Done: 42.00 €', ['1×', '1×', '2×', '8×']],
-  ['n\n', 'The refund was not approved.', ['0×', '0×', '2×', '8×']],
-] as const)('SESS-1: npm start, and somebody at the keyboard says %j', { timeout: 90_000 }, async ([said, ends, times]) => {
-  const shown = await desk(said)
-  expect(shown).toContain(ends)
-  expect(shown.match(/\d+×/g)).toEqual(times)
-})
-
 test('the README shows examples/refund.ts, and it does what it says', { timeout: 150_000 }, () => {
   const code = readFileSync(join(root, 'examples/refund.ts'), 'utf8')
   const readme = readFileSync(join(root, 'README.md'), 'utf8')

@@ -1,6 +1,7 @@
 // `npm start`: a support desk in the terminal. A model answers a customer: it looks an order up (the warehouse is busy at first), starts an export in the
-// background, and asks a person for a refund. In the middle of that the process kills itself with SIGKILL, at the worst moment there is. Another one goes on.
-// In the end: what happened outside, by the books of those outside.
+// background, and asks a person for a refund. In the middle of that its process is killed with SIGKILL, at the worst moments there are: whatever the person
+// says, over the export, and over the refund if they grant it. Another process goes on each time. In the end: what happened outside, by the books of those
+// outside, checked; the exit code is 1 if anything is missing or happened twice.
 //
 // `npm start -- --yes` asks nobody. With OPENAI_API_KEY a real model answers (OPENAI_BASE_URL, OPENAI_MODEL).
 
@@ -9,60 +10,123 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
-
-interface Told {
-  readonly outcome: string
-  readonly text: string
-  readonly bytes: number
-}
+import { problems } from './books.ts'
+import { deaths, type Moment } from './dies.ts'
+import { margin, Screen } from './screen.ts'
+import type { Answer, Told } from './told.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'pawl-desk-'))
 process.env.LEDGER = join(dir, 'outside.ledger')
-const { entries } = await import('../outside.ts')
+const { entries, repeats } = await import('../outside.ts')
+const died = join(dir, 'deaths')
+const screen = new Screen()
+
+/** By call. A process that dies over a question does not take it along: the next one gets the same answer. */
+const answers = new Map<string, Promise<Answer>>()
+const decided = new Map<string, boolean>()
+let last: Promise<unknown> = Promise.resolve()
+
+function answered(call: string, question: string): Promise<Answer> {
+  const known = answers.get(call)
+  if (known) return known
+  const asked = last.then(() => decide(call, question))
+  last = asked
+  answers.set(call, asked)
+  return asked
+}
+
+async function decide(call: string, question: string): Promise<Answer> {
+  if (process.argv.includes('--yes')) {
+    screen.line(`${margin}${styleText('yellow', '?')} ${question} y`)
+    decided.set(call, true)
+    return { call, approve: true, reason: 'Asked for with --yes' }
+  }
+  const said = await screen.ask(question)
+  const approve = /^y(es)?$/i.test(said?.trim() ?? '')
+  decided.set(call, approve)
+  if (said === undefined) screen.line(`${margin}${styleText('red', '✗')} nobody is at the keyboard, and silence is no`)
+  return { call, approve, reason: said === undefined ? 'Nobody is at the keyboard' : 'Not today' }
+}
 
 /** A process of the desk, until it is over one way or the other. */
 let cursor = ''
-function work(dies: boolean): Promise<{ told: Told | null; signal: NodeJS.Signals | null; pid: number | undefined }> {
-  const child = fork(join(import.meta.dirname, 'worker.ts'), process.argv.slice(2), {
+type End = Extract<Told, { outcome: string }>
+function work(): Promise<{ end: End | null; signal: NodeJS.Signals | null; pid: number | undefined }> {
+  const child = fork(join(import.meta.dirname, 'worker.ts'), [], {
     execArgv: ['--conditions=@pawl/source'],
-    env: { ...process.env, STORE: join(dir, 'agent.db'), DESK_AFTER: cursor, ...(dies ? { DESK_DIES: '1' } : {}) },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, STORE: join(dir, 'agent.db'), DESK_AFTER: cursor, DESK_DEATHS: died },
   })
-  let told: Told | null = null
-  child.on('message', (message: Told | { cursor: string }) => {
-    if ('cursor' in message) cursor = message.cursor
-    else told = message
+  let end: End | null = null
+  child.on('message', (told: Told) => {
+    if ('text' in told) {
+      screen.show(told.text)
+      cursor = told.cursor ?? cursor
+    } else if ('ask' in told) {
+      void answered(told.call, told.ask).then((answer) => void (child.connected && child.send(answer, () => {})))
+    } else end = told
   })
-  return new Promise((resolve) => child.once('close', (_, signal) => resolve({ told, signal, pid: child.pid })))
+  return new Promise((resolve) => child.once('close', (_, signal) => resolve({ end, signal, pid: child.pid })))
 }
 
-const times = (what: string, id?: string): number =>
-  entries().filter((entry) => entry.what === what && (id === undefined || entry.id === id)).length
+const moments: Record<Moment, string> = {
+  export: 'a page is fetched and paid, and not on record here',
+  refund: 'the money has moved, and nobody here knows it yet',
+}
+
+/** One process after the other, until one of them comes to the end. */
+async function story(): Promise<End> {
+  for (let before = 0; ; before++) {
+    const { end, signal, pid } = await work()
+    if (end) return end
+    const moment = deaths(died)[before]
+    if (signal !== 'SIGKILL' || moment === undefined) throw new Error('A process of the desk ended without an answer.')
+    screen.line(`\n${margin}${styleText('red', `✗ kill -9 ${pid}`)}: ${moments[moment]}`)
+    screen.line(`${margin}${styleText('green', '▶')} another process opens the same file, and goes on`)
+  }
+}
+
+function show({ outcome, said, done }: End): void {
+  const booked = entries()
+  const again = repeats()
+  const row = (what: string, entry: string, note: string): void => {
+    const times = booked.filter((each) => each.what === entry).length
+    const known = again.filter((each) => each.what === entry).length
+    const more = known === 0 ? note : `asked for ${times + known}×: an idempotency key is known again`
+    screen.line(`    ${what.padEnd(18)} ${times}×   ${styleText('dim', more)}`.trimEnd())
+  }
+  screen.line(`\n  What happened outside, by the books of those outside:`)
+  row('money moved', 'refund', '')
+  row('mails sent', 'mail', '')
+  row('warehouse asked', 'asked', 'it was busy the first time')
+  row('pages exported', 'page', '')
+  const killed = deaths(died).length
+  const wrong = problems({ entries: booked, done, decided })
+  if (outcome !== 'success') wrong.unshift(`The turn ended as ${outcome}: ${said}`)
+  for (const each of wrong) screen.line(`    ${styleText('red', '✗')} ${each}`)
+  if (wrong.length === 0) {
+    const over = ['and no process was killed: the model began nothing', 'over the death of a process', 'over the deaths of two processes'][
+      killed
+    ]
+    screen.line(`    ${styleText('green', '✓')} each exactly once, ${over}`)
+  }
+  screen.line(`\n  ${styleText('dim', 'The code: examples/desk. The guide: docs/guide.')}\n`)
+  process.exitCode = wrong.length === 0 ? 0 : 1
+}
+
+process.once('SIGINT', () => {
+  rmSync(dir, { recursive: true, force: true })
+  process.exit(130) // a process of the desk ends with the one that started it
+})
 
 try {
-  console.log(`\n  ${styleText('bold', 'A support desk that survives kill -9')}\n`)
-  console.log(`${styleText('bold', '  ada   ')}Order A1 arrived broken. Please refund it, and send me my orders.`)
-  const first = await work(true)
-  if (first.signal === 'SIGKILL') {
-    console.log(
-      `\n        ${styleText('red', '✗')} ${styleText('red', `kill -9 ${first.pid}`)}: the money has moved, and nobody here knows it yet`,
-    )
-    console.log(`        ${styleText('green', '▶')} another process opens the same file, and goes on\n`)
-  }
-  const { told } = first.told ? first : await work(false)
-  if (!told) throw new Error('The second process gave no answer.')
-  console.log(`\n  What happened outside, by the books of those outside:`)
-  const pages = new Set(
-    entries()
-      .filter(({ what }) => what === 'page')
-      .map(({ id }) => id),
-  ).size
-  console.log(`    money moved        ${times('refund')}×   ${styleText('dim', 'one idempotency key, however often it is asked')}`)
-  console.log(`    mails sent         ${times('mail')}×`)
-  console.log(`    warehouse asked    ${times('asked')}×   ${styleText('dim', 'it was busy the first time')}`)
-  console.log(`    pages exported     ${times('page')}×   ${styleText('dim', `${pages} pages`)}`)
-  console.log(`\n  ${styleText('dim', 'The code: examples/desk. The guide: docs/guide.')}\n`)
-  if (told.outcome !== 'success') throw new Error(`The turn ended as ${told.text}`)
-  if (times('refund') > 1 || times('mail') > 1) throw new Error('An effect happened twice.')
+  screen.line(`\n  ${styleText('bold', 'A support desk that survives kill -9')}\n`)
+  screen.line(`${styleText('bold', '  ada   ')}Order A1 arrived broken. Please refund it, and send me my orders.`)
+  const end = await story()
+  screen.close() // a question that nobody answered in time is over
+  await last
+  show(end)
 } finally {
+  screen.close()
   rmSync(dir, { recursive: true, force: true })
 }

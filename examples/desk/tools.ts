@@ -3,8 +3,10 @@
 import { retry, says, tool } from 'pawl'
 import { z } from 'zod'
 import { mail, payments, warehouse } from '../outside.ts'
+import { pages } from './books.ts'
+import { die } from './dies.ts'
 
-const takes = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+export const takes = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const money = (cents: number): string => `${(cents / 100).toFixed(2)} €`
 
 export const lookUp = tool({
@@ -41,8 +43,7 @@ export const refund = tool({
     if (!charge) return { refunded: false, why: `There is no charge for order ${order}` }
     const done = await ctx.step('refund', async () => {
       const moved = await payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') })
-      // The worst moment of all: the money has moved, and nothing here has been told yet.
-      if (process.env.DESK_DIES) process.kill(process.pid, 'SIGKILL')
+      die('refund') // The worst moment of all: the money has moved, and nothing here has been told yet.
       return moved
     })
     await ctx.step('mail', () => mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }))
@@ -50,7 +51,8 @@ export const refund = tool({
   },
 })
 
-const pages = 8
+/** After so many pages somebody pulls the plug. */
+const unlucky = 3
 
 export const exportOrders = tool({
   name: 'export_orders',
@@ -67,9 +69,14 @@ export const exportOrders = tool({
     const rows: string[] = []
     for (let page = 0; page < pages; page++) {
       const name = `page ${page}`
-      rows.push(await ctx.step(name, () => warehouse.page(customer, page, { idempotencyKey: ctx.key(name) })))
+      const got = await ctx.step(name, async () => {
+        await takes(150)
+        const found = await warehouse.page(customer, page, { idempotencyKey: ctx.key(name) })
+        if (page === unlucky) die('export') // It is paid for, and not on record.
+        return found
+      })
+      rows.push(got)
       ctx.progress({ current: page + 1, total: pages, unit: 'pages' })
-      await takes(150)
     }
     const path = `/exports/${customer}.csv`
     await ctx.files.write(path, `order,customer,cents\n${rows.join('\n')}\n`)

@@ -1,12 +1,14 @@
-// One process of the support desk: it opens the store, asks for the turn (which goes on where it stands, if another process died over it), shows what
-// happens, and asks whoever sits at the keyboard.
+// One process of the support desk: it opens the store, asks for the turn (which goes on where it stands, if another process died over it), and tells the
+// process above what happens and what a person has to decide.
 
-import { createInterface } from 'node:readline/promises'
 import { styleText } from 'node:util'
 import { createRuntime, type LiveEvent } from 'pawl'
 import { deskModel, instructions } from './model.ts'
-import { exportOrders, lookUp, refund } from './tools.ts'
+import { margin } from './screen.ts'
+import type { Answer, Told } from './told.ts'
+import { exportOrders, lookUp, refund, takes } from './tools.ts'
 
+const begun = Date.now()
 const model = await deskModel()
 const runtime = await createRuntime({
   store: `sqlite:${process.env.STORE}`,
@@ -15,47 +17,55 @@ const runtime = await createRuntime({
   lease: '2s',
 })
 const session = runtime.session('desk-1', { principal: 'user:ada' })
+// Whoever started this is gone: so is the terminal.
+process.once('disconnect', () => process.exit())
 
-const line = (text: string): void => void process.stdout.write(`${text}\n`)
-const note = (sign: string, text: string): void => line(`${' '.repeat(8)}${sign} ${text}`)
-const asked = new Set<string>()
+const tell = (told: Told): void => void process.send?.(told)
+const noted = (sign: string, text: string): string => `${margin}${sign} ${text}\n`
 
-/** What a model says, word by word. */
-let speaking = false
+/** What a model has said so far, word by word, and what is told when it has said it. */
+let heard = ''
+let beside = ''
 function spoken({ type, body }: LiveEvent): void {
   const { type: what, delta = '' } = body as { type?: string; delta?: string }
   if (type === 'turn.delta' && what === 'text') {
-    if (!speaking) process.stdout.write(styleText('bold', '  desk  '))
-    speaking = true
-    process.stdout.write(delta)
-  } else if (type === 'turn.retracted' && speaking) note(styleText('yellow', '↺'), 'the answer broke off, and is asked for again')
-}
-
-async function decide(): Promise<void> {
-  for (const { id, preview } of await runtime.inbox({ tenant: 'default', session: 'desk-1' })) {
-    if (asked.has(id)) continue
-    asked.add(id)
-    const approve = await answered(`${preview.summary} Approve? [y/N] `)
-    const by = 'user:bea'
-    await runtime.decide(id, approve ? { approve: true, by } : { deny: true, by, reason: 'Not today' })
+    tell({ text: heard === '' ? `${styleText('bold', '  desk  ')}${delta}` : delta })
+    heard += delta
+  } else if (type === 'turn.retracted' && heard !== '') {
+    tell({ text: silence() + noted(styleText('yellow', '↺'), 'the answer broke off, and is asked for again') })
   }
 }
 
-async function answered(question: string): Promise<boolean> {
-  const shown = `${' '.repeat(8)}${styleText('yellow', '?')} ${question}`
-  if (process.argv.includes('--yes')) {
-    line(`${shown}y`)
-    return true
-  }
-  const keyboard = createInterface({ input: process.stdin, output: process.stdout })
-  try {
-    return /^y(es)?$/i.test((await keyboard.question(shown)).trim())
-  } catch {
-    return false // nobody is there
-  } finally {
-    keyboard.close()
+function silence(): string {
+  const text = (heard === '' ? '' : '\n') + beside
+  heard = beside = ''
+  return text
+}
+
+/** What the process before this one put on record, and had no time to say. */
+async function unheard(number: number): Promise<string> {
+  const [said] = await session.messages.list({ after: number - 1, limit: 1 })
+  const parts = said?.message.role === 'assistant' ? said.message.parts : []
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  return text === '' || heard !== '' ? '' : `${styleText('bold', '  desk  ')}${text}\n`
+}
+
+/** Each question once. The answer comes when somebody has given it, maybe to the process before this one. */
+const asked = new Map<string, string>()
+async function ask(): Promise<void> {
+  for (const { id, call, preview } of await runtime.inbox({ tenant: 'default', session: 'desk-1' })) {
+    if (asked.has(call)) continue
+    asked.set(call, id)
+    tell({ ask: `${preview.summary} Approve? [y/N]`, call })
   }
 }
+process.on('message', ({ call, approve, reason }: Answer) => {
+  const by = 'user:bea'
+  void runtime.decide(asked.get(call) ?? '', approve ? { approve, by } : { deny: true, by, reason })
+})
+
+/** The calls that were seen to end. */
+const settled = new Set<string>()
 
 async function show(signal: AbortSignal): Promise<void> {
   // From where the process before has read.
@@ -65,16 +75,19 @@ async function show(signal: AbortSignal): Promise<void> {
       spoken(event)
       const { current, total } = event.body as { current?: number; total?: number }
       if (event.type === 'call.progress' && current !== undefined && total !== undefined)
-        note(styleText('cyan', '▸'), `export ${'█'.repeat(current)}${'░'.repeat(total - current)} ${current} of ${total}`)
+        beside += noted(styleText('cyan', '▸'), `export ${'█'.repeat(current)}${'░'.repeat(total - current)} ${current} of ${total}`)
+      if (heard === '') tell({ text: silence() })
       continue
     }
-    process.send?.({ cursor: event.cursor })
-    if (speaking) line('')
-    speaking = false
-    if (event.type === 'call.queued') note(styleText('yellow', '↻'), 'The warehouse is busy: it is asked again')
-    if (event.type === 'wait.opened' && event.body.asks === 'approval') void decide().catch(() => {})
+    let text = event.type === 'turn.answered' ? (await unheard(event.body.message)) + silence() : ''
+    if (event.type === 'call.queued') text += noted(styleText('yellow', '↻'), 'The warehouse is busy: it is asked again')
     if (event.type === 'call.settled' && event.narration !== undefined)
-      note(event.outcome?.status === 'success' ? styleText('green', '✓') : styleText('red', '✗'), event.narration)
+      text += noted(event.outcome?.status === 'success' ? styleText('green', '✓') : styleText('red', '✗'), event.narration)
+    // Nobody interrupts the model: what is told beside it waits. If this process dies meanwhile, the next one reads it again.
+    if (heard === '') tell({ text: silence() + text, cursor: event.cursor })
+    else beside += text
+    if (event.type === 'call.settled') settled.add(event.call)
+    if (event.type === 'wait.opened' && event.body.asks === 'approval') await ask()
   }
 }
 
@@ -86,15 +99,25 @@ const turn = session.turn({
   instructions,
   message: 'Order A1 arrived broken. Please refund it, and send me my orders.',
 })
-await decide()
+await ask()
 const outcome = await turn.outcome
+// A model need not wait for what it started; the desk does not close before it is done.
+for (const { id } of await session.tasks.list()) await session.tasks.wait(id)
+const calls = await session.calls.list()
+// All that ended here has been shown.
+const ended = calls.filter(({ settledAt }) => settledAt !== null && settledAt >= begun)
+for (let waits = 0; waits < 200 && ended.some(({ uid }) => !settled.has(uid)); waits++) await takes(10)
 stop.abort()
 await showing
-const file = await session.files.stat('/exports/ada.csv')
-process.send?.({
+tell({
   outcome: outcome.status,
-  text: outcome.status === 'success' ? outcome.value.text : JSON.stringify(outcome),
-  bytes: file?.bytes ?? 0,
+  said: outcome.status === 'success' ? outcome.value.text : JSON.stringify(outcome),
+  done: calls.map(({ uid, name, outcome: end }) => ({
+    uid,
+    tool: name,
+    status: end?.status ?? 'open',
+    value: end?.status === 'success' ? end.value : null,
+  })),
 })
 await runtime.close()
 process.disconnect?.()

@@ -154,9 +154,11 @@ export function backgroundTool(host: BackgroundHost, owner: Owner, { tool: named
 
 const longestTitle = 200
 
-function titleOf(given: unknown, tool: Tool): string {
+/** What people call it, if nobody has said: by the title of its tool. Null: it is a message. */
+export function titleOf(given: unknown, tool: Pick<Tool, 'name' | 'title'> | null): string {
   const said = typeof given === 'string' ? given.toWellFormed().trim().slice(0, longestTitle).toWellFormed() : ''
-  return said === '' ? (tool.title ?? `Background ${tool.name}`) : said
+  if (said !== '') return said
+  return tool ? (tool.title ?? `Background ${tool.name}`) : 'Message'
 }
 
 const isPath = (path: string): boolean => {

@@ -10,6 +10,7 @@ import type { JsonSchema } from '../tool/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tool/task.ts'
 import { toldOf } from './read-task.ts'
 import { type Tool, tool } from '../tool/tool.ts'
+import { cancelForm, getForm, listForm, messageForm, moveForm, spawnForm, waitForm } from './task-tool-forms.ts'
 
 const text = (description: string): Json => ({ type: 'string', description })
 const object = (properties: { [name: string]: Json }, required: string[] = []): JsonSchema => ({
@@ -74,6 +75,7 @@ const spawn = tool({
   title: 'Run a tool in the background',
   description:
     'Start a tool as a background task and go on without waiting for it. You get a task id at once; its result arrives later as a notice of the runtime. Only tools that support background execution can be started.',
+  ...spawnForm,
   input: object(
     {
       tool: text('The name of the tool to run'),
@@ -104,6 +106,7 @@ const spawn = tool({
     const task = await told(() => ctx.tasks.start({ ...ask, byModel: true }))
     return {
       run_id: task.id,
+      resource_id: task.id,
       task_id: task.id,
       title: task.title,
       tool: name,
@@ -138,29 +141,44 @@ async function scheduled(ctx: ToolContext, ask: StartTask, { cron_expression: cr
     status: 'scheduled',
     title: task.title,
     tool: task.tool,
+    signal_on_completion: ask.wake !== 'silent',
     schedule_id: schedule,
     schedule_type: times.cron === '' ? 'oneshot' : 'recurring',
+    cron_expression: times.cron === '' ? null : times.cron,
+    scheduled_at: times.at === '' ? null : times.at,
+    timezone: zone === '' ? 'UTC' : zone,
     next_trigger_at: nextAt === null ? null : new Date(nextAt).toISOString(),
+    enabled: nextAt !== null,
     task_id: task.id,
   }
 }
+
+const mostListed = 50
 
 const listTasks = tool({
   name: 'list_tasks',
   title: 'List background tasks',
   description: 'List the background tasks of this conversation, the newest first.',
+  ...listForm,
   input: object({
     state: { type: 'string', enum: ['open', ...taskStates], description: 'Only tasks in this state; open: those that have not ended' },
     kind: text('Only tasks of this kind'),
+    after: text('The id of the last task that you saw, to go on after it'),
   }),
-  hints: { readOnly: true },
-  async execute({ state, kind }, ctx) {
+  async execute({ state, kind, after }, ctx) {
     const query = {
+      ...(after === undefined ? {} : { after: given(after) }),
       ...(state === undefined ? {} : { state: state as NonNullable<TaskQuery['state']> }),
       ...(kind === undefined ? {} : { kind: given(kind) }),
     }
-    const tasks = await told(() => ctx.tasks.list({ ...query, limit: 50 }))
-    return { tasks: await Promise.all(tasks.map((task) => shown(ctx, task))), count: tasks.length }
+    // One more than is shown tells whether there are others.
+    const found = await told(() => ctx.tasks.list({ ...query, limit: mostListed + 1 }))
+    const tasks = found.slice(0, mostListed)
+    return {
+      tasks: await Promise.all(tasks.map((task) => shown(ctx, task))),
+      count: tasks.length,
+      more: found.length > tasks.length,
+    }
   },
 })
 
@@ -168,8 +186,8 @@ const getTask = tool({
   name: 'get_task',
   title: 'Look at a background task',
   description: 'Look at a background task: its state, how far it is, and the last messages it sent and got.',
+  ...getForm,
   input: object({ task_id: taskId }, ['task_id']),
-  hints: { readOnly: true },
   execute: ({ task_id: id }, ctx) =>
     told(async () => {
       const task = await found(ctx, given(id))
@@ -197,6 +215,7 @@ const messageTask = tool({
   name: messageTaskName,
   title: 'Send a message to a background task',
   description: 'Send a message to a background task. Give in_reply_to to answer what it asked.',
+  ...messageForm,
   input: object({ task_id: taskId, message: text('What to tell it'), in_reply_to: text('The id of the request that this answers') }, [
     'task_id',
     'message',
@@ -221,8 +240,8 @@ const moveCall = tool({
   title: 'Move a running call to the background',
   description:
     'Move a call that is still running to the background and go on without it. Its result arrives later as a notice of the runtime.',
+  ...moveForm,
   input: object({ call_id: text('The id of the call'), batch: text('The message it came with, if it has a name') }, ['call_id']),
-  hints: { idempotent: true },
   concurrency: 'parallel',
   execute: ({ call_id: id, batch }, ctx) =>
     told(async () => {
@@ -235,8 +254,8 @@ const cancelTask = tool({
   name: 'cancel_task',
   title: 'Cancel a background task',
   description: 'Ask a background task to stop.',
-  input: object({ task_id: taskId, reason: text('Why') }, ['task_id']),
-  hints: { idempotent: true },
+  ...cancelForm,
+  input: object({ task_id: taskId, reason: text('Why it is to stop') }, ['task_id']),
   concurrency: 'parallel',
   execute: ({ task_id: id, reason }, ctx) =>
     told(async () => {
@@ -258,6 +277,7 @@ const waitTask = tool({
   name: 'wait_task',
   title: 'Wait for a background task',
   description: 'Wait until a background task has ended or asks for something, or until the time is over.',
+  ...waitForm,
   input: object(
     {
       task_id: taskId,
@@ -265,7 +285,6 @@ const waitTask = tool({
     },
     ['task_id'],
   ),
-  hints: { readOnly: true },
   execute: ({ task_id: id, timeout_seconds: seconds = 300 }, ctx) =>
     told(async () => {
       const { id: known } = await found(ctx, given(id))

@@ -8,6 +8,7 @@ import { decode, holdsAttachment } from '../kernel/value.ts'
 import { hides, untoldProblem } from '../tool/hidden.ts'
 import { taskBatch } from '../journal/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
+import { titleOf } from './start-task.ts'
 
 export interface WhatStarts {
   readonly tool?: string | { readonly name: string } | undefined
@@ -31,7 +32,6 @@ type Code = 'schedule_invalid' | 'trigger_invalid'
 
 /** It goes into the ids of tasks, and into their paths. */
 const idShape = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$/
-const longestTitle = 200
 const mostProblems = 8
 const wakes: readonly unknown[] = ['silent', 'on_terminal', 'on_activity']
 
@@ -67,13 +67,12 @@ export async function checkStart(
   if ((name === undefined) === (message === undefined))
     refuse(name === undefined ? 'It has neither tool nor message; give exactly one.' : 'It has both tool and message; give exactly one.')
   if (!wakes.includes(wake)) refuse(`wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
-  const named = typeof title === 'string' ? title.toWellFormed().trim().slice(0, longestTitle).toWellFormed() : ''
   if (message !== undefined) {
     if (request.input !== undefined) refuse('A message takes no input.')
     if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())
       refuse('The message must be a text that is not blank.')
     if (!fits(message, host.mostBytes)) refuse(`The message has ${bytesIn(message)} bytes; at most ${host.mostBytes} are kept.`)
-    return { tool: null, input: null, message, title: named === '' ? 'Message' : named, wake, secret: false }
+    return { tool: null, input: null, message, title: titleOf(title, null), wake, secret: false }
   }
   if (typeof name !== 'string' || name.trim() === '') return refuse('The tool must be the name of one.')
   const tool = host.tool(owner, name.trim())
@@ -90,5 +89,5 @@ export async function checkStart(
       .map(({ path, message: wrong }) => (path === '' ? wrong : `${path}: ${wrong}`))
     refuse(`The input does not fit ${tool.name}: ${problems.join('; ').slice(0, 1000).toWellFormed()}.`)
   }
-  return { tool: tool.name, input, message: null, title: named === '' ? (tool.title ?? tool.name) : named, wake, secret: tool.sensitive }
+  return { tool: tool.name, input, message: null, title: titleOf(title, tool), wake, secret: tool.sensitive }
 }

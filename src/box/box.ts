@@ -3,6 +3,7 @@
 // Each capability is a folder: its tools, a file each, and the function that gives them. A new one joins by a line in `parts`; one that must
 // be asked for by name (a shell) by a line in `box` alone.
 
+import { readOutputTool } from '../tool/read-output.ts'
 import type { Tool } from '../tool/tool.ts'
 import { echo } from './echo/echo.ts'
 import { files } from './files/files.ts'
@@ -25,8 +26,11 @@ export type { WebOptions } from './web/web.ts'
 
 const parts = { time, echo, progress, math, weather, todos, files, web }
 
-/** For who asks for them: what a session remembers, and who may be asked; a shell. */
-const byCapability = { values, secrets, questions, shell }
+/** How a model reads on in results that were too long to be shown whole (VAL-7). */
+const outputs = (): Tool[] => [readOutputTool()]
+
+/** For who asks for them: what a session remembers, and who may be asked; the whole of long results; a shell. */
+const byCapability = { values, secrets, questions, outputs, shell }
 
 /** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.web()` and so on; those by capability only there. */
 export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part): readonly Tool[] => part()), {

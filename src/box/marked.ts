@@ -1,12 +1,21 @@
-// Processes that left their group are known by a mark in their environment, which they hand on to all they start. Linux tells it
-// in /proc; where there is no /proc nothing is found.
+// Processes that left their group are known by two marks, which they hand on to all they start: a variable of their environment,
+// and a limit that no system has heeded for twenty years, on how many file locks there may be (RLIMIT_LOCKS). An environment is wiped
+// easily (`env -i`); a limit goes through that, and only root may raise it. Linux tells both in /proc; where there is no /proc nothing
+// is found.
 
+import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { systemClock } from '../kernel/time.ts'
 
 /** The name of the variable that holds the mark of a run. */
 export const mark = 'PAWL_RUN'
+
+/** A name for a run: a number, so that it can be a limit, of always as many digits, so that none begins with another. */
+export const newRun = (): string => String(randomInt(1e14, 2 ** 48 - 1))
+
+/** Shell words that put the limit on whoever says them; bash has another letter for it than dash and busybox. Where there is none, so be it. */
+export const limitLocks = (run: string): string => `{ ulimit -x ${run} || ulimit -w ${run}; } 2>/dev/null`
 
 /** So many are looked at together: each takes a file handle. */
 const together = 64
@@ -45,9 +54,12 @@ const isGone = (error: unknown): boolean => gone.has(codeOf(error))
  */
 export async function killMarked(run: string, since: number | undefined): Promise<boolean> {
   if (since === undefined) return true
-  const wanted = Buffer.from(`${mark}=${run}`)
+  const wanted = { variable: Buffer.from(`${mark}=${run}`), limit: Buffer.from(run) }
+  const others = new Set<string>()
   for (let looks = 0, without = 0, unclear = 0; looks < mostLooks; looks++) {
-    const found = await lookOnce(wanted, since)
+    const found = await lookOnce(wanted, since, others)
+    // Where processes come and go, numbers may be used again.
+    if (found.has('killed')) others.clear()
     without = found.has('killed') || found.has('unread') || (found.has('unclear') && ++unclear <= mostUnclear) ? 0 : without + 1
     if (without === looksWithoutAny) return true
     if (found.has('unread')) await new Promise<void>((resolve) => void systemClock.timer(pauseUnread, resolve))
@@ -57,10 +69,16 @@ export async function killMarked(run: string, since: number | undefined): Promis
 
 type Found = 'killed' | 'unclear' | 'other' | 'unread'
 
-async function lookOnce(wanted: Buffer, since: number): Promise<Set<Found>> {
+interface Wanted {
+  readonly variable: Buffer
+  readonly limit: Buffer
+}
+
+/** Those that were seen to be others' are not looked at again, and are added to. */
+async function lookOnce(wanted: Wanted, since: number, others: Set<string>): Promise<Set<Found>> {
   let pids: string[]
   try {
-    pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && !others.has(name))
   } catch {
     return new Set(['unread'])
   }
@@ -73,6 +91,7 @@ async function lookOnce(wanted: Buffer, since: number): Promise<Set<Found>> {
       for (const [nth, what] of (await Promise.all(some.map((pid) => killIfMarked(pid, wanted, since)))).entries()) {
         if (what === 'unread' && width > 1) unread.push(some[nth] as string)
         else found.add(what)
+        if (what === 'other') others.add(some[nth] as string)
       }
     }
     pids = unread
@@ -80,20 +99,29 @@ async function lookOnce(wanted: Buffer, since: number): Promise<Set<Found>> {
   return found
 }
 
-async function killIfMarked(pid: string, wanted: Buffer, since: number): Promise<Found> {
+async function killIfMarked(pid: string, wanted: Wanted, since: number): Promise<Found> {
   try {
-    const environment = await readFile(`/proc/${pid}/environ`)
-    if (environment.includes(wanted)) {
+    const { over, began } = statOf(await readFile(`/proc/${pid}/stat`, 'utf8'))
+    if (over || began < since) return 'other'
+    const environment = await environmentOf(pid)
+    if (environment?.includes(wanted.variable) || (await readFile(`/proc/${pid}/limits`)).includes(wanted.limit)) {
       // At once, so that the number cannot have become another's.
       process.kill(Number(pid), 'SIGKILL')
       return 'killed'
     }
-    if (environment.length > 0) return 'other'
-    // Nothing is shown of one that has ended, of a thread of the kernel, and of one that is just becoming another program:
-    // that one may be ours.
-    const { over, began } = statOf(await readFile(`/proc/${pid}/stat`, 'utf8'))
-    return over || began < since ? 'other' : 'unclear'
+    // Nothing is shown of a thread of the kernel, and of one that is just becoming another program: that one may be ours.
+    return environment === null || environment.length > 0 ? 'other' : 'unclear'
   } catch (error) {
     return isGone(error) || notOurs.has(codeOf(error)) ? 'other' : 'unread'
+  }
+}
+
+/** Null where it is not for us to read: its limits are for everybody. */
+async function environmentOf(pid: string): Promise<Buffer | null> {
+  try {
+    return await readFile(`/proc/${pid}/environ`)
+  } catch (error) {
+    if (notOurs.has(codeOf(error))) return null
+    throw error
   }
 }

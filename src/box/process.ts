@@ -4,12 +4,11 @@
 // The program leads a process group of its own, which is signalled as a whole. It does not begin before the watcher
 // (watcher.ts) knows the group, so there is no moment at which our death would leave it running.
 //
-// What leaves the group (setsid, a daemon) still carries a mark in its environment. On Linux those are found in /proc and
-// killed too, by us at the end and by the watcher. What escapes is a process that has left the group AND wiped its environment,
-// or that runs as another user; and on systems without /proc everything that has left the group.
+// What leaves the group (setsid, a daemon) still carries two marks, in its environment and in its limits (marked.ts). On Linux those
+// are found in /proc and killed too, by us at the end and by the watcher. What escapes is a process that has left the group, wiped its
+// environment AND changed that limit, or that runs as another user; and on systems without /proc everything that has left the group.
 
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
@@ -17,7 +16,7 @@ import { isThenable } from '../kernel/soon.ts'
 import { type Clock, systemClock } from '../kernel/time.ts'
 import { launchOf } from './environment.ts'
 import { endMarked } from './end-marked.ts'
-import { beganAt, killMarked, mark } from './marked.ts'
+import { beganAt, killMarked, limitLocks, mark, newRun } from './marked.ts'
 import { KeptOutput } from './output.ts'
 import { findProgram, standardPath } from './program.ts'
 import { watch } from './watcher.ts'
@@ -56,7 +55,7 @@ export interface ProcessEnd {
 }
 
 /** Waits for our word, then becomes the program. If we die before, the pipe ends and nothing runs. */
-const launcher = 'read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
+const launcher = (run: string): string => `read -r go <&3 || exit 125; exec 3<&-; ${limitLocks(run)}; exec "$@"`
 
 /** How long output may still come after the program has ended, from what it started and is about to end too. */
 const afterglow = 100
@@ -71,7 +70,7 @@ export async function runProcess(file: string, args: readonly string[], options:
   const { mostOutput = 262_144 } = options
   if (!Number.isSafeInteger(mostOutput) || mostOutput < 1)
     throw new PawlError('config_invalid', `mostOutput is ${String(mostOutput)}; it must be a whole number above zero.`)
-  const run = randomUUID()
+  const run = newRun()
   const env = { PATH: standardPath, ...options.env, [mark]: run }
   const program = await findProgram(file, env.PATH, options.cwd)
   const out = new KeptOutput(mostOutput)
@@ -86,7 +85,7 @@ export async function runProcess(file: string, args: readonly string[], options:
   const launch = await launchOf(program, args, env)
   if (signal?.aborted) return ended(null, 'cancel')
 
-  const child = start(['-c', launcher, 'sh', ...launch.command], { ...options, env: launch.env })
+  const child = start(['-c', launcher(run), 'sh', ...launch.command], { ...options, env: launch.env })
   const pid = child.pid
   if (pid === undefined) {
     const cause = await new Promise<Error>((resolve) => child.once('error', resolve))

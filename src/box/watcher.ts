@@ -25,9 +25,9 @@ for each in $open; do
 done
 for round in 1 2 3 4 5; do
   for each in $open; do
-    for found in $(grep -ls "${mark}=\${each#*:}" /proc/[0-9]*/environ); do
+    for found in $(grep -ls "${mark}=\${each#*:}" /proc/[0-9]*/environ; grep -ls "locks.* \${each#*:} " /proc/[0-9]*/limits); do
       found=\${found#/proc/}
-      kill -9 "\${found%/environ}"
+      kill -9 "\${found%/*}"
     done
   done
   sleep 0.1

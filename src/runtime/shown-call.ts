@@ -6,7 +6,7 @@ import type { Show } from '../call/show.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { decode } from '../kernel/value.ts'
-import { readOutputName } from '../session/read-output.ts'
+import { readOutputName } from '../tool/read-output.ts'
 import type { Toolset } from '../tool/toolset.ts'
 
 export interface ShownCall {

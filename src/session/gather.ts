@@ -5,7 +5,7 @@ import type { Place } from '../call/line.ts'
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'
-import { readOutputName } from './read-output.ts'
+import { readOutputName } from '../tool/read-output.ts'
 
 export interface How {
   /** What stands when it begins. */

@@ -95,7 +95,20 @@ export const toolSearchTool: Tool = tool({
     required: ['query'],
     additionalProperties: false,
   },
+  output: {
+    type: 'object',
+    properties: {
+      query: { type: 'string', description: 'What was looked for' },
+      tools: { type: 'array', items: { type: 'object' }, description: 'What was found, with name, description and parameters' },
+      loaded: { type: 'integer', minimum: 0, description: 'How many were found' },
+      message: { type: 'string', description: 'What to do next' },
+      available_tools: { type: 'array', items: { type: 'string' }, description: 'All names, where nothing was found' },
+    },
+    required: ['query', 'tools', 'loaded', 'message'],
+    additionalProperties: true,
+  },
   hints: { readOnly: true, idempotent: true },
+  examples: [{ query: 'refund' }, { query: 'export orders' }],
   defer: 'never',
   narrate: says(
     {

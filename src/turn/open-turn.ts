@@ -10,7 +10,7 @@ import { type AssistantMessage, callsIn, type Message, textIn } from '../model/m
 import { costOf, type Model, ModelFailure } from '../model/model.ts'
 import type { TurnValue } from '../model/turn.ts'
 import type { Change } from '../store/store.ts'
-import { type Arrival, arrivals, isSaid } from './arrivals.ts'
+import { arrivals, isSaid } from './arrivals.ts'
 import { askModel } from './ask-model.ts'
 import { mayHaveAsked } from './asked-before.ts'
 import { limitFor, sumUp } from './compact.ts'
@@ -81,7 +81,7 @@ export class OpenTurn {
     if (lost || this.#last) return lost
     await this.#mend()
     const { message } = this.#request
-    for (const each of await this.#arrived(true)) this.#hear(each)
+    await this.#hears(true)
     if (message !== null) this.#say({ role: 'user', parts: partsOf(message, this.#invocation, this.#host) })
     return null
   }
@@ -185,7 +185,7 @@ export class OpenTurn {
     const over = overCost(this.#account, this.#limits.cost, model)
     if (over) return over
     // Of a turn that begins they are there already.
-    if (this.#step > 0) for (const each of await this.#arrived(false)) this.#hear(each)
+    if (this.#step > 0) await this.#hears(false)
     const { historyTokens } = this.#limits
     const beside = tokensIn(this.#instructions ?? '') + toolTokens(this.#tools.in(this.#frame.tools))
     try {
@@ -298,8 +298,13 @@ export class OpenTurn {
     return modelOf(this.#frame.model, this.#host)
   }
 
-  async #arrived(begins: boolean): ReturnType<typeof arrivals> {
-    return arrivals(this.#host, this.#invocation, { begins, reads: this.#tools.reads(this.#frame.tools) })
+  /** What has arrived. */
+  async #hears(begins: boolean): Promise<void> {
+    const arrived = await arrivals(this.#host, this.#invocation, { begins, reads: this.#tools.reads(this.#frame.tools) })
+    for (const { message, rows, secret, notice } of arrived) {
+      this.#say(message, rows, secret ? { secret } : {})
+      if (notice !== undefined) this.#invocation.beside.tell('notice.acknowledged', { notice })
+    }
   }
 
   #next(message: Message, more: Partial<KeptMessage>): ReturnType<History['next']> {
@@ -311,22 +316,13 @@ export class OpenTurn {
     return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#tools.set, this.#history))
   }
 
-  #hear({ message, rows, secret, notice }: Arrival): void {
-    this.#say(message, rows, secret ? { secret } : {})
-    if (notice !== undefined) this.#invocation.beside.tell('notice.acknowledged', { notice })
-  }
-
   /** On record with what is written next. */
   #say(message: Message, rows: Keep = [], more: Partial<KeptMessage> = {}): void {
     const { kept, row } = this.#next(message, more)
     this.#invocation.beside.keep(row, ...rows)
     const { number, unheard } = kept
-    this.#invocation.beside.tell('message.added', {
-      message: number,
-      role: message.role,
-      turn: this.#id,
-      ...(unheard === undefined ? {} : { unheard }),
-    })
+    const told = { message: number, role: message.role, turn: this.#id, ...(unheard === undefined ? {} : { unheard }) }
+    this.#invocation.beside.tell('message.added', told)
     this.#history.add(kept)
   }
 

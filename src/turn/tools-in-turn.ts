@@ -4,7 +4,7 @@
 import { revealedName } from '../journal/message.ts'
 import type { ModelTool } from '../model/model.ts'
 import { everyKept } from '../store/every-kept.ts'
-import { readOutputName } from '../session/read-output.ts'
+import { readOutputName } from '../tool/read-output.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tool/tool.ts'
 import { anything, deferredOf, toolSearchName, toolSearchTool } from '../tool/tool-search.ts'

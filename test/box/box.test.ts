@@ -1,5 +1,7 @@
 // BOX-1: what every tool of the box has, and those that need no files.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createRuntime } from 'pawl'
 import { box } from 'pawl/box'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -32,15 +34,36 @@ const expected = [
   'grep_files',
   'delete_file',
   'stat_file',
+  'web_fetch',
 ]
 
-test('BOX-1: box() gives all of them, and its parts give theirs', () => {
-  expect(box().map(({ name }) => name)).toEqual(expect.arrayContaining(expected))
+test('BOX-1: box() gives these 18 and no others, and its parts give theirs', () => {
+  expect(expected).toHaveLength(18)
+  expect(box().map(({ name }) => name)).toEqual(expected)
   expect(box.math().map(({ name }) => name)).toEqual(['add', 'subtract', 'multiply', 'divide'])
-  const parts = [box.time(), box.echo(), box.progress(), box.math(), box.weather(), box.todos(), box.files()].flat()
+  const parts = [box.time(), box.echo(), box.progress(), box.math(), box.weather(), box.todos(), box.files(), box.web()].flat()
   expect(parts.map(({ name }) => name)).toEqual(expected)
   // A list of one's own each time.
   expect(box()).not.toBe(box())
+})
+
+test('BOX-1: the guide lists every part with its tools, and who asks a person', () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/box.md'), 'utf8')
+  const listed = new Map(
+    [...guide.matchAll(/^\| `box\.(\w+)\(.*?\)` \|(.*)\|$/gm)].map(([, part = '', said = '']) => [
+      part,
+      [...said.matchAll(/`([a-z]+(?:_[a-z]+)*)`/g)].map(([, name]) => name),
+    ]),
+  )
+  const { shell, ...parts } = Object.fromEntries(Object.entries(box)) as typeof box
+  const given = Object.entries(parts).map(([part, tools]) => [part, tools()] as const)
+  const all = [...given, ['shell', shell({ folder: () => '/tmp' })] as const]
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(all.map(([part, tools]) => [part, tools.map(({ name }) => name)])))
+  const asks = all.flatMap(([, tools]) => tools).filter(({ hints }) => hints.destructive || hints.openWorld)
+  const [, said = ''] = /## What asks a person\n\n([^\n]*)/.exec(guide) ?? []
+  expect([...said.matchAll(/`([a-z]+(?:_[a-z]+)*)`/g)].map(([, name]) => name)).toEqual(
+    expect.arrayContaining(asks.map(({ name }) => name)),
+  )
 })
 
 describe.for(box())('BOX-1: $name', (tool) => {

@@ -31,6 +31,38 @@ export function alive(value: string): number[] {
     .map(Number)
 }
 
+/**
+ * Programs that outlive their shell and carry no mark of a test: they have wiped their environment. Each says 'up' when it stands; they are known by how
+ * long they sleep.
+ */
+export const wiped = (sleep: string): Record<string, string> => ({
+  'env -i setsid': `env -i setsid ${sleep} >/dev/null 2>&1 & sleep 0.3; echo up`,
+  'env -i setsid, and the end at once': `env -i setsid -f ${sleep} >/dev/null 2>&1; echo up`,
+  'env -i and a double fork': `(env -i sh -c 'setsid ${sleep} >/dev/null 2>&1 &'); sleep 0.3; echo up`,
+  'env -i and a double fork, and the end at once': `(env -i sh -c 'setsid ${sleep} >/dev/null 2>&1 &'); echo up`,
+  'a daemon that has forgotten all': `(env -i setsid sh -c 'cd /; exec </dev/null >/dev/null 2>&1; (${sleep} & ${sleep} & ) & ${sleep}' &); echo up`,
+  'exec -c, three sessions deep': `bash -c "exec -c setsid -f setsid -f setsid -f ${sleep}" >/dev/null 2>&1; echo up`,
+})
+
+let sleeps = 0
+/** A sleep that nobody else sleeps. */
+export const someSleep = (): string => `sleep ${999_000 + (process.pid % 1000)}.${++sleeps}${Math.trunc(performance.now())}`
+
+/** The processes that run a program with just these words. */
+export function running(words: string): number[] {
+  const wanted = words.split(' ').join('\0')
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `${wanted}\0` && runs(Number(pid))
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
 /** Whether a process runs; one that has ended and only waits for its parent does not. */
 export function runs(pid: number): boolean {
   try {

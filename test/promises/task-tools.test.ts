@@ -58,11 +58,13 @@ onEachStore('task tools', (bench) => {
     const {
       task_id: id,
       run_id,
+      resource_id,
       log_path,
       result_path,
       artifact_dir,
     } = (started.status === 'success' ? started.value : {}) as Record<string, string>
-    expect([run_id, log_path, result_path, artifact_dir]).toEqual([
+    expect([run_id, resource_id, log_path, result_path, artifact_dir]).toEqual([
+      id,
       id,
       `/.background/${id}/output.log`,
       `/.background/${id}/result.json`,
@@ -168,7 +170,19 @@ onEachStore('task tools', (bench) => {
       schedule: { cron_expression: '0 * * * *' },
     })
     const { task_id: id, schedule_id: schedule } = (made.status === 'success' ? made.value : {}) as Record<string, string>
-    expect(made).toMatchObject({ value: { created: true, status: 'scheduled', schedule_type: 'recurring', title: 'Hourly' } })
+    expect(made).toMatchObject({
+      value: {
+        created: true,
+        status: 'scheduled',
+        schedule_type: 'recurring',
+        title: 'Hourly',
+        signal_on_completion: true,
+        cron_expression: '0 * * * *',
+        scheduled_at: null,
+        timezone: 'UTC',
+        enabled: true,
+      },
+    })
     expect(await session.tasks.get(id ?? '')).toMatchObject({ kind: 'monitor', state: 'running', title: 'Hourly', links: { schedule } })
     expect(await ask(runtime, 'list_tasks', { state: 'running' })).toMatchObject({ value: { count: 1, tasks: [{ kind: 'monitor' }] } })
     await clock.advance('1h')
@@ -182,6 +196,41 @@ onEachStore('task tools', (bench) => {
     expect(await ask(runtime, 'cancel_task', { task_id: id })).toMatchObject({ value: { state: 'cancelled', cancel_requested: true } })
     expect(await session.schedules.list()).toEqual([])
     expect(await session.tasks.cancel(id ?? '')).toBe(false)
+  })
+
+  test('TASK-1: a monitor that nobody gave a title is called as a task would be', async () => {
+    const untitled = tool({ name: 'probe', description: 'Probe', input: z.object({}), background: true, execute: () => 1 })
+    const runtime = await bench.open([untitled, double])
+    const input = (name: string, schedule?: object) => ({
+      tool: name,
+      args: name === 'double' ? { n: 1 } : {},
+      ...(schedule ? { schedule } : {}),
+    })
+    const later = { scheduled_at: '2040-01-01T10:00:00+01:00', timezone: 'Europe/Berlin' }
+    for (const [name, title] of [
+      ['probe', 'Background probe'],
+      ['double', 'Double a number'],
+    ] as const) {
+      expect(await ask(runtime, 'spawn_background', input(name))).toMatchObject({ value: { title } })
+      expect(await ask(runtime, 'spawn_background', { ...input(name, later), signal_on_completion: false })).toMatchObject({
+        value: { title, signal_on_completion: false, cron_expression: null, enabled: true, ...later },
+      })
+    }
+  })
+
+  test('TASK-8: a list says when there are more than it shows, and goes on', async () => {
+    const runtime = await bench.open([double])
+    const session = runtime.session('many')
+    for (let n = 0; n < 53; n++) await session.tasks.start({ tool: double, input: { n }, id: `t${n}` })
+    const listed = async (input: object) => {
+      const outcome = await ask(runtime, 'list_tasks', input, 'many')
+      return (outcome.status === 'success' ? outcome.value : {}) as { tasks: { task_id: string }[]; count: number; more: boolean }
+    }
+    const first = await listed({})
+    expect(first).toMatchObject({ count: 50, more: true })
+    const rest = await listed({ after: first.tasks.at(-1)?.task_id })
+    expect(rest).toMatchObject({ count: 3, more: false })
+    expect(new Set([...first.tasks, ...rest.tasks].map(({ task_id: id }) => id)).size).toBe(53)
   })
 
   test('CRON-2: a schedule that fires once ends its monitor', async () => {

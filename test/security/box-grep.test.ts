@@ -1,7 +1,7 @@
 // BOX-3: no pattern hangs the event loop or the answer. Patterns are killed at their deadline, in their own thread.
 //
-// How late the event loop is depends on who else uses the machine, so it is compared with how late it is when nothing runs; the time that this
-// thread itself has worked does not.
+// How late the event loop is depends on who else uses the machine, so the best of several tries counts: what a pattern itself holds up it holds up each
+// time. The time that this thread itself has worked does not.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { spawnSync } from 'node:child_process'
@@ -21,15 +21,27 @@ const question = (pattern: string, text: string) => ({
   mostBytes: 50_000,
 })
 
-/** How late the event loop was while something went on, in ms: almost always, and how much this thread has worked. */
+/** How late the event loop was while something went on, in ms, at most; and how much this thread has worked. */
 async function watched<T>(work: () => Promise<T>): Promise<{ done: T; late: number; worked: number; ms: number }> {
   const delay = monitorEventLoopDelay({ resolution: 5 })
-  const began = { cpu: process.threadCpuUsage(), at: performance.now() }
   delay.enable()
+  // It compares one beat with the one before: there must be one before, and one after.
+  await until(() => delay.count > 0)
+  const began = { cpu: process.threadCpuUsage(), at: performance.now() }
   const done = await work()
+  const beats = delay.count
+  await until(() => delay.count > beats)
   delay.disable()
   const cpu = process.threadCpuUsage(began.cpu)
-  return { done, late: delay.percentile(95) / 1e6, worked: (cpu.user + cpu.system) / 1000, ms: performance.now() - began.at }
+  return { done, late: delay.max / 1e6, worked: (cpu.user + cpu.system) / 1000, ms: performance.now() - began.at }
+}
+
+/** The goal, in ms, and how often one may try on a machine that others use too. */
+const mostLate = 50
+const mostTries = 20
+
+const until = async (so: () => boolean): Promise<void> => {
+  while (!so()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 const turns = async (ms: number): Promise<void> => {
@@ -38,19 +50,21 @@ const turns = async (ms: number): Promise<void> => {
 
 test(
   `BOX-3: ${catastrophic.length} catastrophic patterns are each stopped at the deadline, and the event loop goes on`,
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     expect(catastrophic.length).toBeGreaterThanOrEqual(50)
     await matched(question('warm', 'up'), 5_000, never)
-    const idle = await watched(() => new Promise((resolve) => process.nextTick(resolve)).then(() => turns(300)))
     const deadline = 150
     for (const { pattern, line } of catastrophic) {
-      const { done, late, worked, ms } = await watched(() => matched(question(pattern, `fine\n${line}\n`), deadline, never))
-      expect(done, pattern).toEqual({ late: deadline })
-      // The goal is 50 ms on a machine of its own.
-      expect(late, pattern).toBeLessThan(50 + 4 * idle.late)
-      expect(worked, pattern).toBeLessThan(100)
-      expect(ms, pattern).toBeLessThan(deadline + 5_000)
+      let best = Infinity
+      for (let tries = 0; tries < mostTries && best > mostLate; tries++) {
+        const { done, late, worked, ms } = await watched(() => matched(question(pattern, `fine\n${line}\n`), deadline, never))
+        expect(done, pattern).toEqual({ late: deadline })
+        expect(worked, pattern).toBeLessThan(100)
+        expect(ms, pattern).toBeLessThan(deadline + 5_000)
+        best = Math.min(best, late)
+      }
+      expect(best, pattern).toBeLessThanOrEqual(mostLate)
     }
     // Who comes after them is answered.
     expect(await matched(question('b', 'a\nb'), 5_000, never)).toMatchObject({ total: 1 })

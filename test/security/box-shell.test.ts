@@ -2,11 +2,12 @@
 
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openWorkingFolder } from '../../src/box/shell/working-folder.ts'
 import type { ShellOptions } from '../../src/box/shell/shell.ts'
 import { type ShellWorld, shellWorld } from '../box/shell-world.ts'
-import { trees, until } from '../box/trees.ts'
+import { running, someSleep, trees, until, wiped } from '../box/trees.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -42,6 +43,20 @@ describe('BOX-1: nothing is left of a command', () => {
     if (endless.has(name)) expect(outcome).toMatchObject({ failure: { code: 'command_timeout', message: expect.stringContaining('up') } })
     else expect(outcome).toMatchObject({ value: { stdout: expect.stringContaining('up') } })
     expect(left()).toEqual([])
+  })
+
+  test.each(Object.keys(wiped('')))('without its environment: %s', async (name) => {
+    const { value } = await world()
+    const sleep = someSleep()
+    try {
+      expect(await value(wiped(sleep)[name] as string, { output: 'normal' })).toMatchObject({ stdout: 'up\n' })
+      expect(running(sleep)).toEqual([])
+      // Nor did one come after that was about to begin.
+      await pause(100)
+      expect(running(sleep)).toEqual([])
+    } finally {
+      for (const pid of running(sleep)) process.kill(pid, 'SIGKILL')
+    }
   })
 
   test('a cancel as it begins, in the middle and at its end: nothing is left', { timeout: 60_000 }, async () => {
@@ -143,6 +158,14 @@ describe('BOX-1: what it takes', () => {
     expect(left()).toEqual([])
     expect(await run('while :; do setsid sleep 999 & sleep 0.002; done')).toMatchObject(limited('40 processes'))
     expect(left()).toEqual([])
+    const sleep = someSleep()
+    try {
+      const many = `for n in $(seq 200); do env -i setsid -f ${sleep} >/dev/null 2>&1; done; sleep 9`
+      expect(await run(many)).toMatchObject(limited('40 processes'))
+      expect(running(sleep)).toEqual([])
+    } finally {
+      for (const pid of running(sleep)) process.kill(pid, 'SIGKILL')
+    }
   })
 
   test('memory: of one process at once, of all together soon', { timeout: 60_000 }, async () => {

@@ -48,17 +48,42 @@ const tools = (w: World) => [
     onCrash: 'rerun',
     execute: async (_: unknown, ctx: any) => ctx.step('refund', () => w.did(`refund ${ctx.idempotencyKey}`) && 'ok', { once: false }),
   }),
-  t('note', { hints: { idempotent: true }, execute: () => 'noted' }),
-  t('export', { onCrash: 'rerun', background: true, execute: async (_: unknown, ctx: any) => ctx.step('export', () => 'exported') }),
+  t('note', { hints: { idempotent: true }, execute: (_: unknown, ctx: any) => w.did(`note ${ctx.idempotencyKey}`) && 'noted' }),
+  t('export', {
+    onCrash: 'rerun',
+    background: true,
+    execute: async (_: unknown, ctx: any) => ctx.step('export', () => w.did(`export ${ctx.key('export')}`) && 'exported'),
+  }),
   t('steps', {
     onCrash: 'rerun',
     execute: async (_: unknown, ctx: any) => {
-      await ctx.step('a', () => 'a')
+      await ctx.step('a', () => w.did(`step a ${ctx.key('a')}`) && 'a')
       await ctx.sleep('1s')
-      return ctx.step('b', () => 'b')
+      return ctx.step('b', () => w.did(`step b ${ctx.key('b')}`) && 'b')
     },
   }),
 ]
+
+/** What the outside was asked for, each under one key, whoever died when: so it happened once. */
+const outside = ['refund', 'note', 'export', 'step a', 'step b']
+
+/**
+ * The conversation without what may differ: ids of tasks, how often one was begun, and how far it was when its start was told. A notice of the task may
+ * come before what waited for it has told; so notices stand at the end.
+ */
+function contents(messages: readonly StoredMessage[]): string[] {
+  const told = messages.map(({ message }) => message)
+  const inOrder = [...told.filter(({ role }) => role !== 'notice'), ...told.filter(({ role }) => role === 'notice')]
+  return inOrder.map((message) =>
+    JSON.stringify(message)
+      .replace(/task_[\w-]{8,}/g, 'task_id')
+      .replace(/(\\?"attempt\\?":)\d+/g, '$1n')
+      .replace(/(\\?"status\\?":\\?")(?:queued|running|succeeded)/g, '$1begun'),
+  )
+}
+
+/** Of the first run, in which nobody dies. */
+let undisturbed: readonly string[] | null = null
 
 const roles = (messages: readonly StoredMessage[]): string => messages.map(({ message }) => message.role).join(' ')
 
@@ -85,15 +110,25 @@ export const wholeTurn: Scenario = {
     for (const { message } of messages)
       if (message.role === 'tool')
         for (const { status, name } of message.results) if (status !== 'success') wrong.push(`${name} is ${status}`)
+    const history = contents(messages)
+    undisturbed ??= history
+    for (let at = 0; at < Math.max(history.length, undisturbed.length); at++)
+      if (history[at] !== undisturbed[at]) wrong.push(`message ${at} is ${history[at]}, and was ${undisturbed[at]}`)
     for (const [name, count] of Object.entries(w.effects)) {
       if (name.startsWith('problem')) wrong.push(name)
       // What was on record is not asked again; one that was on its way when its worker died is.
       if (name.startsWith('answer') && count > 2) wrong.push(`${name}: asked ${count} times`)
-      if (name.startsWith('refund') && count > 2) wrong.push(`${name}: ${count} times`)
+      if (outside.some((what) => name.startsWith(`${what} `)) && count > 2) wrong.push(`${name}: ${count} times`)
     }
     const asked = Object.entries(w.effects).filter(([name]) => name.startsWith('answer'))
     if (asked.reduce((sum, [, count]) => sum + count, 0) > 7) wrong.push(`asked ${JSON.stringify(w.effects)}`)
-    if (Object.keys(w.effects).filter((name) => name.startsWith('refund')).length !== 1) wrong.push('not one refund')
+    for (const what of outside) {
+      const keys = Object.keys(w.effects).filter((name) => name.startsWith(`${what} `))
+      if (keys.length !== 1) wrong.push(`${what}: ${keys.length} keys`)
+    }
+    // Whoever dies, dies once: only what was on its way at that moment is asked for again, and only the export and the note are on their way together.
+    const again = outside.filter((what) => Object.entries(w.effects).some(([name, count]) => name.startsWith(`${what} `) && count > 1))
+    if (again.length > 1 && again.join() !== 'note,export') wrong.push(`asked for again: ${again.join()}`)
     return wrong
   },
 }

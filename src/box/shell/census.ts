@@ -1,5 +1,6 @@
 // SHELL: how many processes a tree has and how much memory they hold, looked at now and then. Processes are known by a mark in their environment, as in
-// marked.ts; by their group, if a marked one is in it; and by their parent. So one that wiped its environment is counted too. Only where there is /proc.
+// marked.ts, and by the limit that goes with it; by their group, if a marked one is in it; and by their parent. So one that wiped its environment is counted
+// too. Only where there is /proc.
 
 import { readdir, readFile } from 'node:fs/promises'
 
@@ -18,6 +19,8 @@ export class Census {
   #others = new Set<string>()
   #ours = new Set<string>()
   readonly #groups = new Set<string>()
+  /** The limit that all of them have; null until one of them was seen, or where there is none. */
+  #limit: string | null = null
 
   constructor(mark: string) {
     this.#mark = Buffer.from(mark)
@@ -38,8 +41,12 @@ export class Census {
       const [state, parent = '', group = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       if (state === 'Z' || state === 'X') return
       const marked = environment.includes(this.#mark)
-      if (marked) this.#groups.add(group)
-      if (!marked && !this.#groups.has(group) && !this.#ours.has(parent) && !ours.has(parent)) {
+      if (marked) {
+        this.#groups.add(group)
+        this.#limit ??= await this.#limitOnly(pid)
+      }
+      const related = marked || this.#groups.has(group) || this.#ours.has(parent) || ours.has(parent)
+      if (!related && (this.#limit === null || limitOf(await limitsOf(pid)) !== this.#limit)) {
         // One that is just becoming another program shows nothing: it is looked at again.
         if (environment.length > 0) others.add(pid)
         return
@@ -53,4 +60,15 @@ export class Census {
     this.#ours = ours
     return { processes: ours.size, memory }
   }
+
+  /** One that has just begun has no limit yet, or that of whatever tree we ourselves are in. */
+  async #limitOnly(pid: string): Promise<string | null> {
+    const limit = limitOf(await limitsOf(pid))
+    return limit === limitOf(await limitsOf('self')) ? null : limit
+  }
 }
+
+const limitsOf = (pid: string): Promise<string> => readFile(`/proc/${pid}/limits`, 'utf8').catch(() => '')
+
+/** Of file locks, if there is one. */
+const limitOf = (limits: string): string | null => /^Max file locks +\d+ +(\d+)/m.exec(limits)?.[1] ?? null

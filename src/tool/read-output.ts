@@ -3,9 +3,10 @@
 
 import { PawlError } from '../kernel/errors.ts'
 import { fail } from '../kernel/outcome.ts'
-import type { OutputPage } from '../tool/context.ts'
-import type { JsonSchema } from '../tool/schema.ts'
-import { type Tool, tool } from '../tool/tool.ts'
+import type { OutputPage } from './context.ts'
+import { says } from './narrate.ts'
+import type { JsonSchema } from './schema.ts'
+import { type Tool, tool } from './tool.ts'
 
 export const readOutputName = 'read_output'
 
@@ -27,7 +28,17 @@ export function readOutputTool(): Tool<{ handle: string; offset?: number }, stri
     description:
       'Read on in a stored result that was too long to be shown whole. Give the handle and the offset that the shortened result names.',
     input,
+    output: { type: 'string', description: 'A part of the result, and on the last line which part, and how to read on' },
     hints: { readOnly: true, idempotent: true },
+    examples: [{ handle: 'out_4f1c', offset: 16_384 }, { handle: 'out_4f1c' }],
+    narrate: says({
+      en: { started: 'Reading on in a long result', completed: 'Read on in a long result', failed: 'Could not read on in a long result' },
+      de: {
+        started: 'Liest in einem langen Ergebnis weiter',
+        completed: 'In einem langen Ergebnis weitergelesen',
+        failed: 'Konnte in einem langen Ergebnis nicht weiterlesen',
+      },
+    }),
     async execute({ handle, offset }, ctx) {
       const page = await ctx.outputs
         .read(handle as string, offset === undefined ? {} : { offset: offset as number })

@@ -1,0 +1,237 @@
+// What the model's task tools give, and what people read of them: schemas of results, examples, and sentences in two languages, as every tool of the box
+// has. Results may grow: who reads them takes what they know. A task is not named in the sentences, as what runs in it may be nobody's business; how its
+// starter called it is.
+
+import type { Json } from '../kernel/value.ts'
+import { taskStates } from '../kernel/task.ts'
+import type { Hints } from '../tool/hints.ts'
+import { type Narrate, type Saying, says } from '../tool/narrate.ts'
+import type { JsonSchema } from '../tool/schema.ts'
+
+interface Form {
+  readonly output: JsonSchema
+  readonly examples: readonly { [key: string]: Json }[]
+  readonly narrate: Narrate<{ readonly [key: string]: Json }>
+  readonly hints: Hints
+}
+
+type Fields = { readonly [name: string]: Json }
+
+const text = (description: string): Json => ({ type: 'string', description })
+const maybe = (description: string): Json => ({ type: ['string', 'null'], description })
+const flag = (description: string): Json => ({ type: 'boolean', description })
+const whole = (description: string): Json => ({ type: 'integer', minimum: 0, description })
+
+/** Those named must be there, and there may be more than is listed. */
+const open = (properties: Fields, required: readonly string[]): { [key: string]: Json } => ({
+  type: 'object',
+  properties: { ...properties },
+  required: [...required],
+  additionalProperties: true,
+})
+
+const state: Json = { type: 'string', enum: [...taskStates], description: 'How far it is' }
+
+const task: { [key: string]: Json } = {
+  ...open(
+    {
+      task_id: text('The id of the task'),
+      kind: text('What sort of task it is'),
+      title: text('What people call it'),
+      tool: text('The tool that it runs'),
+      state,
+      status: text('What it does at the moment, in its own words'),
+      progress: { type: 'object', description: 'How much of it is done' },
+      input_request: { type: 'object', description: 'What it asks for; answer it with message_task' },
+      summary: text('How it ended, in one line'),
+      artifacts: { type: 'array', items: { type: 'object' }, description: 'Files that it has made' },
+      log_path: text('The file with what it said'),
+      result_path: text('The file with its result'),
+      attempt: whole('How many times it was begun'),
+    },
+    ['task_id', 'kind', 'title', 'tool', 'state', 'attempt'],
+  ),
+  description: 'The task as it stands',
+}
+
+const message = open(
+  {
+    id: text('The id of the message'),
+    direction: { type: 'string', enum: ['in', 'out'], description: 'To the task, or of it' },
+    text: text('What was said'),
+    asks: flag('It waits for a reply'),
+  },
+  ['id', 'direction', 'text'],
+)
+
+const words = (en: Saying, de: Saying, about?: (input: { readonly [key: string]: Json }) => unknown): Form['narrate'] =>
+  says({ en, de }, about)
+
+const example = 'task_V1StGXR8Z5jdHi6B'
+/** It changes something, and each time anew; nothing is lost by it, and nothing outside is reached. */
+const changes: Hints = { readOnly: false, destructive: false, idempotent: false, openWorld: false }
+
+export const spawnForm: Form = {
+  output: open(
+    {
+      task_id: text('The id of the task'),
+      run_id: text('The same id'),
+      resource_id: text('The same id'),
+      title: text('What people call it'),
+      tool: text('The tool that it runs'),
+      status: text('How far it is; scheduled, if it runs later'),
+      signal_on_completion: flag('Whether you are told when it has ended'),
+      artifact_dir: text('The folder of its files'),
+      log_path: maybe('The file with what it says'),
+      result_path: maybe('The file in which its result will be'),
+      created: flag('A schedule was made'),
+      schedule_id: text('The id of the schedule'),
+      schedule_type: { type: 'string', enum: ['oneshot', 'recurring'], description: 'Once, or again and again' },
+      cron_expression: maybe('When it runs, again and again'),
+      scheduled_at: maybe('When it runs, once'),
+      timezone: text('The time zone of the schedule'),
+      next_trigger_at: maybe('When it runs next'),
+      enabled: flag('Whether it will run'),
+    },
+    ['task_id', 'title', 'tool', 'status', 'signal_on_completion'],
+  ),
+  examples: [
+    { tool: 'export_orders', args: { customer: 'ada' }, title: 'Export of orders' },
+    { tool: 'check_stock', args: {}, schedule: { cron_expression: '0 9 * * 1-5', timezone: 'Europe/Berlin' } },
+  ],
+  narrate: words(
+    {
+      started: 'Starting in the background: {}',
+      completed: 'Started in the background: {}',
+      failed: 'Could not start in the background: {}',
+    },
+    {
+      started: 'Startet im Hintergrund: {}',
+      completed: 'Im Hintergrund gestartet: {}',
+      failed: 'Konnte nicht im Hintergrund gestartet werden: {}',
+    },
+    ({ title, tool }) => (typeof title === 'string' && title.trim() !== '' ? title : tool),
+  ),
+  hints: changes,
+}
+
+export const listForm: Form = {
+  output: open(
+    {
+      tasks: { type: 'array', items: task, description: 'The newest first' },
+      count: whole('How many are listed'),
+      more: flag('There are others: go on after the last one'),
+    },
+    ['tasks', 'count', 'more'],
+  ),
+  examples: [{}, { state: 'open' }],
+  narrate: words(
+    {
+      started: 'Looking through the background tasks',
+      completed: 'Looked through the background tasks',
+      failed: 'Could not look through the background tasks',
+    },
+    {
+      started: 'Sieht die Hintergrundaufgaben durch',
+      completed: 'Hintergrundaufgaben durchgesehen',
+      failed: 'Konnte die Hintergrundaufgaben nicht durchsehen',
+    },
+  ),
+  hints: { readOnly: true },
+}
+
+export const getForm: Form = {
+  output: open({ task, messages: { type: 'array', items: message, description: 'The last ones, both ways, oldest first' } }, [
+    'task',
+    'messages',
+  ]),
+  examples: [{ task_id: example }],
+  narrate: words(
+    { started: 'Looking at a background task', completed: 'Looked at a background task', failed: 'Could not look at a background task' },
+    {
+      started: 'Sieht nach einer Hintergrundaufgabe',
+      completed: 'Nach einer Hintergrundaufgabe gesehen',
+      failed: 'Konnte nicht nach einer Hintergrundaufgabe sehen',
+    },
+  ),
+  hints: { readOnly: true },
+}
+
+export const messageForm: Form = {
+  output: open({ task_id: text('The id of the task'), message_id: text('The id of the message'), recorded: flag('It will be read') }, [
+    'task_id',
+    'message_id',
+    'recorded',
+  ]),
+  examples: [
+    { task_id: example, message: 'Only orders of this year, please.' },
+    { task_id: example, message: 'yes', in_reply_to: 'tmsg_1' },
+  ],
+  narrate: words(
+    {
+      started: 'Telling a background task something',
+      completed: 'Told a background task something',
+      failed: 'Could not reach a background task',
+    },
+    {
+      started: 'Schreibt an eine Hintergrundaufgabe',
+      completed: 'An eine Hintergrundaufgabe geschrieben',
+      failed: 'Konnte eine Hintergrundaufgabe nicht erreichen',
+    },
+  ),
+  hints: changes,
+}
+
+export const moveForm: Form = {
+  output: open({ task, note: text('Why there is no task') }, []),
+  examples: [{ call_id: 'call_7' }],
+  narrate: words(
+    {
+      started: 'Moving a call to the background',
+      completed: 'Moved a call to the background',
+      failed: 'Could not move a call to the background',
+    },
+    {
+      started: 'Verlegt einen Aufruf in den Hintergrund',
+      completed: 'Einen Aufruf in den Hintergrund verlegt',
+      failed: 'Konnte einen Aufruf nicht in den Hintergrund verlegen',
+    },
+  ),
+  hints: { idempotent: true },
+}
+
+export const cancelForm: Form = {
+  output: open(
+    {
+      task_id: text('The id of the task'),
+      state,
+      cancel_requested: flag('False if it had ended already'),
+      note: text('The same in words'),
+    },
+    ['task_id', 'state', 'cancel_requested', 'note'],
+  ),
+  examples: [{ task_id: example, reason: 'The customer has what they need' }],
+  narrate: words(
+    { started: 'Cancelling a background task', completed: 'Asked a background task to stop', failed: 'Could not cancel a background task' },
+    {
+      started: 'Bricht eine Hintergrundaufgabe ab',
+      completed: 'Eine Hintergrundaufgabe soll aufhören',
+      failed: 'Konnte eine Hintergrundaufgabe nicht abbrechen',
+    },
+  ),
+  hints: { idempotent: true },
+}
+
+export const waitForm: Form = {
+  output: open({ task, timed_out: flag('The time is over, and it goes on'), message: text('What to do then') }, ['task', 'timed_out']),
+  examples: [{ task_id: example }, { task_id: example, timeout_seconds: 60 }],
+  narrate: words(
+    { started: 'Waiting for a background task', completed: 'Waited for a background task', failed: 'Could not wait for a background task' },
+    {
+      started: 'Wartet auf eine Hintergrundaufgabe',
+      completed: 'Auf eine Hintergrundaufgabe gewartet',
+      failed: 'Konnte nicht auf eine Hintergrundaufgabe warten',
+    },
+  ),
+  hints: { readOnly: true },
+}
