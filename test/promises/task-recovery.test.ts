@@ -86,6 +86,48 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     expect(runs).toBe(3)
   })
 
+  test('TASK-3: a claim whose worker dies before its first heartbeat is found when its lease is over and another looks: a lease and a third', async () => {
+    const lease = 30_000
+    const took: number[] = []
+    const work = declared('rerunnable', () => 'done')
+    const door = await start([work], store, { worker: false })
+    // How far their looks are apart, and how long the one that dies was there.
+    for (const [apart, there] of [
+      ['0s', '0s'],
+      ['1s', '0s'],
+      ['11s', '0s'],
+      ['9s', '0s'],
+      ['9s', '9s'],
+    ] as const) {
+      const life = mortal(store)
+      let died = 0
+      const dying: Store = {
+        ...life.store,
+        async claim(...asked) {
+          const claimed = await life.store.claim(...asked)
+          if (claimed.length === 0) return claimed
+          died = clock.now()
+          life.die()
+          return hang()
+        },
+      }
+      // The other is blind until then, or it would claim it first.
+      const other = await start([work], { ...store, claim: (...asked) => (died === 0 ? [] : store.claim(...asked)), close: async () => {} })
+      await clock.advance(apart)
+      await start([work], dying)
+      await clock.advance(there)
+      const { id } = await door.session('s').tasks.start({ tool: work })
+      await until(() => died !== 0)
+      for (let step = 0; step < 40; step++) await clock.advance('1s')
+      const { startedAt } = await stands(door, id, ({ outcome }) => outcome)
+      took.push((startedAt ?? Infinity) - died)
+      await other.close({ grace: 0 })
+    }
+    // Nor sooner: until its lease is over it may be alive.
+    for (const ms of took) expect(ms).toBeGreaterThanOrEqual((lease * 2) / 3)
+    for (const ms of took) expect(ms).toBeLessThanOrEqual((lease * 4) / 3)
+  })
+
   const elsewhere = declared('external', async (ctx) => {
     const later = await ctx.later<string>({ deadline: '7d' })
     ;({ key } = later)
