@@ -1,15 +1,16 @@
-// Random sessions, with everything that happens to sessions. A broken law names its seed: PAWL_SEED=<n> runs that one and prints its history; PAWL_LONG=1 runs
-// ten times as many. The last tests plant defects and expect to see each.
+// Random sessions, with everything that happens to sessions. A broken law names its seed: PAWL_SEED=<n> runs that one and prints its history; `npm run test:long`
+// runs ten times as many. The last tests plant defects and expect to see each.
 
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { freshMemory, freshSqlite } from '../adversary/kit.ts'
 import type { Change } from '../../src/store/store.ts'
+import { long } from '../long.ts'
 import { type Ground, lived, type Plant } from './random.ts'
 
 const only = process.env.PAWL_SEED === undefined ? null : Number(process.env.PAWL_SEED)
-const long = process.env.PAWL_LONG === '1' ? 10 : 1
+const times = long ? 10 : 1
 const minute = 60_000
 
 const sqlite = (): Ground => {
@@ -62,15 +63,15 @@ const plants: Readonly<Record<string, Plant>> = {
 
 if (only === null)
   describe('random sessions', () => {
-    test('SESS-1 SESS-2 SESS-3 SESS-4 SESS-10 POL-7: 2,000 on memory', { timeout: 3 * minute * long }, async () => {
-      const { wrong, sessions, asks, deaths } = await wrongIn(1, 500 * long, freshMemory)
+    test('SESS-1 SESS-2 SESS-3 SESS-4 SESS-10 POL-7: 2,000 on memory', { timeout: 3 * minute * times }, async () => {
+      const { wrong, sessions, asks, deaths } = await wrongIn(1, 500 * times, freshMemory)
       expect(wrong).toEqual([])
-      expect(sessions).toBe(2_000 * long)
-      expect(asks).toBeGreaterThan(4_000 * long)
-      expect(deaths).toBeGreaterThan(200 * long)
+      expect(sessions).toBe(2_000 * times)
+      expect(asks).toBeGreaterThan(4_000 * times)
+      expect(deaths).toBeGreaterThan(200 * times)
     })
-    test('SESS-1 SESS-3 SESS-4: 80 on sqlite', { timeout: minute * long }, async () => {
-      const { wrong } = await wrongIn(1, 20 * long, sqlite)
+    test('SESS-1 SESS-3 SESS-4: 80 on sqlite', { timeout: minute * times }, async () => {
+      const { wrong } = await wrongIn(1, 20 * times, sqlite)
       expect(wrong).toEqual([])
     })
     test.for(Object.keys(plants))('it sees a planted defect: %s', { timeout: minute }, async (plant) => {
