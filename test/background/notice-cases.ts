@@ -69,7 +69,7 @@ export function noticeCases({ start }: MortalWorld): void {
     expect(await other.session('else').notices.list()).toEqual([])
     const first = [told[0]?.id ?? '']
     const counts = await Promise.all(Array.from({ length: 10 }, (_, n) => (n % 2 ? one : other).session('s').notices.acknowledge(first)))
-    expect(counts.toSorted()).toEqual([...Array<number>(9).fill(0), 1])
+    expect(counts.filter((count) => count > 0)).toEqual([1])
     expect((await one.session('s').notices.list()).map(({ task }) => task)).toEqual(['b', 'c'])
   })
 }

@@ -86,6 +86,51 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     expect(runs).toBe(3)
   })
 
+  test.each([
+    ['what waits behind it', ['p', 'h']],
+    ['what runs before it', ['h', 'p']],
+  ] as const)('TASK-6, DUR-8: one that ends its worker at once is given up after three deaths; not so %s', async (_, order) => {
+    let dying: Mortal = first
+    const began: string[] = []
+    const body = (name: string, run: (attempt: number) => unknown): Tool =>
+      tool({
+        name,
+        description: name,
+        input: z.object({}),
+        onCrash: 'rerun',
+        background: true,
+        execute(_, ctx) {
+          began.push(`${name} ${ctx.attempt}`)
+          return run(ctx.attempt) as string
+        },
+      })
+    const poison = body('poison', () => (dying.die(), hang()))
+    // At work each time that it is begun together with the poison; in the end it takes a second.
+    const healthy = body('healthy', (attempt) =>
+      attempt < 3 ? hang() : new Promise<string>((resolve) => void clock.timer(1_000, () => resolve('done'))),
+    )
+    const tools = [healthy, poison]
+    const door = await start(tools, store, { worker: false })
+    for (const id of order) {
+      await door.session('s').tasks.start({ tool: id === 'p' ? poison : healthy, id })
+      await clock.advance(1)
+    }
+    const over = async (id: string): Promise<unknown> => (await door.session('s').tasks.get(id))?.outcome
+    for (let n = 0; n < 6 && !((await over('p')) && (await over('h'))); n++) {
+      dying = n === 0 ? first : mortal(store)
+      await start(tools, dying.store)
+      for (let step = 0; step < 6; step++) await clock.advance('2s')
+      dying.die()
+      await clock.advance('31s')
+    }
+    expect(began.toSorted()).toEqual(['healthy 1', 'healthy 2', 'healthy 3', 'poison 1', 'poison 2', 'poison 3'])
+    expect(await door.session('s').tasks.get('p')).toMatchObject({
+      state: 'abandoned',
+      outcome: { failure: { code: 'poisoned', raw: { deaths: 3, attempt: 3 } } },
+    })
+    expect(await door.session('s').tasks.get('h')).toMatchObject({ state: 'succeeded', attempt: 3 })
+  })
+
   test('TASK-3: a claim whose worker dies before its first heartbeat is found when its lease is over and another looks: a lease and a third', async () => {
     const lease = 30_000
     const took: number[] = []
