@@ -62,5 +62,6 @@ if (process.env.PAWL_POISON_ORDERS !== undefined) {
     lease: poisonLease,
     logger: { debug() {}, info() {}, warn() {}, error() {} },
   })
+  process.on('disconnect', () => process.exit())
   setInterval(() => {}, 1_000)
 }
