@@ -15,9 +15,8 @@ import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
-import type { Invocation } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local.ts'
-import { Feed, type LiveEvent } from './feed/feed.ts'
+import { Feed } from './feed/feed.ts'
 import { type CallPosition, type CallRecord } from './journal/call-state.ts'
 import { doctor } from './keep/doctor.ts'
 import { eraseWithAgents } from './keep/erase-agents.ts'
@@ -28,7 +27,7 @@ import type { Outcome } from './kernel/outcome.ts'
 import { PinsOnRecord } from './people/pins.ts'
 import { checkedSecrets, Redactor } from './secret/redact.ts'
 import { sizesOf } from './kernel/sizes.ts'
-import { type Clock, systemClock } from './kernel/time.ts'
+import { systemClock } from './kernel/time.ts'
 import { defineBudgets } from './policy/budget.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Capabilities } from './model/capability.ts'
@@ -39,7 +38,7 @@ import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { keptOf } from './values/kept-of.ts'
-import { inBackground, movedId, readTask } from './background/read-task.ts'
+import { inBackground, readMoved } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules } from './background/schedules.ts'
 import { scheduleLimits } from './background/schedule-limits.ts'
@@ -68,9 +67,11 @@ import { searchFrom, toolSearchTool } from './tool/tool-search.ts'
 import type { Toolset } from './tool/toolset.ts'
 import { driving } from './runtime/drive.ts'
 import { timeOrderedId } from './runtime/ids.ts'
+import { liveEvent } from './runtime/live-event.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/options.ts'
 import { shownCall } from './runtime/shown-call.ts'
 import { openTurns } from './runtime/turns.ts'
+import { learnSecrets } from './values/secrets.ts'
 import { withoutKeys } from './wait/key.ts'
 import { checkedAnswer } from './wait/resolution.ts'
 
@@ -126,7 +127,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const live = (of: string, id: string): Toolset => registry.live(of, id)
     const shown = shownCall(show, live)
-    const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: live }))
+    const learn = (of: { tenant: string; session: string }): Promise<void> => learnSecrets(store, of, (secret) => redact.learn(secret))
+    const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: live }), learn)
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
@@ -134,7 +136,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const moves = new Moves({
       store,
       clock,
-      movedTo: (of, uid) => readTask(background, of, movedId(uid)),
+      movedTo: (of, uid) => readMoved(background, of, uid),
       async move({ position, principal }, uid) {
         const record = await engine.recorded(position)
         return record?.uid === uid ? adoptTask(background, { ...position, principal }, record, {}) : null
@@ -167,6 +169,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       logger,
       words,
       result: shown.words,
+      learn: ({ tenant: of, session: id }) => learn({ tenant: of, session: id }),
       shown: (text) => redact.text(text),
       mostBytes: sizes.arguments,
       longestReason: sizes.event,
@@ -174,7 +177,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       mostTasks: queue.tasksPerSession,
       moved: (uid) => moves.look(uid),
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
-      wakes: wakesOf(options.wake, clock, () => scheduler?.written()),
+      wakes: wakesOf(options.wake, { clock, soon: () => scheduler?.written(), drives: (tool) => turns.tools.includes(tool) }),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
     const scheduling = { ...background, most, turns: new Turns(), due: (at: number) => scheduler?.soon(at) }
@@ -191,7 +194,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       switches,
       redact,
       searchFrom: searchFrom(options.toolSearch),
-      tools: ({ tenant: of, session: id }) => registry.live(of, id),
+      tools: (of) => live(of.tenant, of.session),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
     const pipeline = callPipeline({
@@ -214,7 +217,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of, standing.of(of.request))),
       endOfTask: (of) => endOfTask(of),
-      wakes: (of, what) => background.wakes.rows(of, what),
+      wakes: background.wakes,
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       ...turns.inBodies,
       files,
@@ -330,9 +333,4 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     if (own) await inner.close()
     throw error
   }
-}
-
-function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
-  const { tenant, session } = request.position
-  return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
 }

@@ -3,13 +3,13 @@
 
 import { eventOf } from '../journal/event.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
-import { endName, orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
 import type { Store } from '../store/store.ts'
 import type { AdoptTask, Task } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { movedId, movedKind, readTask } from './read-task.ts'
+import { movedKind, readTask } from './read-task.ts'
 import { backgroundTool, checkWords, roomForModel, startsCollection } from './start-task.ts'
 
 /** Null if the call has settled: its outcome is there, and nobody need wait for it. */
@@ -55,7 +55,9 @@ export async function adoptTask(
     keep: [
       { ...place, value: JSON.stringify(row) },
       { ...orderName(owner, call.uid), value: id },
-      ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }, ...host.wakes.rows(owner, id, call.uid)]),
+      // Whoever takes it up cannot tell that it was lost: it is on the list, whatever its policy.
+      { ...wakeName(owner, id), value: '1' },
+      ...(wake === 'silent' ? [] : host.wakes.rows(owner, id, call.uid)),
       ...(full?.keep ?? []),
     ],
     events: [eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, { task: id, kind: row.kind, tool: tool.name })],

@@ -62,7 +62,7 @@ export async function deliver(
   const delivered = (task: string | null): NewEvent =>
     eventOf(ofSession(of), 'trigger.delivered', at, { trigger: subscription, event, key, task })
   if (row.message !== null) {
-    const said = { at, about: 'trigger', title: row.title, text: messageOf(row.message, payload) } as const
+    const said = { at, about: 'trigger', title: row.title, text: messageOf(row.message, host.shown(payload)) } as const
     const notice = noticeOf(of, noticeKey(at, deliveryTask(occurrence, subscription, born), 0), said)
     // What it carries may be for a tool whose payloads are sealed.
     const kept = { ...notice.row, ...(payload === nothing ? {} : { secret: true as const }) }

@@ -24,6 +24,8 @@ export interface Owner {
 export interface Wakes {
   /** How many turns a session has by itself until somebody says something; 0: none. */
   readonly inARow: number
+  /** Whether a turn that records call so can be driven here. */
+  knows(tool: string): boolean
   /** What is to be kept with what there is to tell. */
   rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): NonNullable<Change['keep']>
 }
@@ -40,6 +42,8 @@ export interface Reading {
   readonly store: Store
   /** The same outcome, its words without secrets (DUR-12). */
   words(outcome: Outcome): Outcome
+  /** Comes to know the secrets of a session, so that nothing of them is told. */
+  learn(of: { readonly tenant: string; readonly session: string }): Promise<void>
   /** How a settled call ended, in the words that a model reads of it. */
   result(call: CallRecord): Promise<string>
   /** The same text without secrets, as a model may read it. */

@@ -69,7 +69,7 @@ export async function rowsOfMonitor(
       { ...taskName(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
       { ...orderName(of, order), value: id },
     ],
-    events: [eventOf(ofSession(of), 'task.created', at, { task: id, kind: monitorKind, tool })],
+    events: [eventOf({ ...ofSession(of), call: call ?? '' }, 'task.created', at, { task: id, kind: monitorKind, tool })],
   }
 }
 

@@ -14,7 +14,7 @@ import { everyKept } from '../store/every-kept.ts'
 import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
 import type { BackgroundHost, Reading } from './host.ts'
-import { readTask, resultOf, toldOf } from './read-task.ts'
+import { isBroken, readTask, resultOf, toldOf } from './read-task.ts'
 
 export interface Notice {
   /** Say it to `acknowledge` when it has been told. */
@@ -45,9 +45,19 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
   const of = { tenant, session }
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
-    for await (const { key } of everyKept(store, { of: 'task-wake', ...of })) {
-      const task = await readTask(host, of, key)
-      if (task && isTerminal(task.state)) found.push(endOf(task, await resultOf(host, of, key)))
+    await host.learn(of)
+    for await (const { key, revision } of everyKept(store, { of: 'task-wake', ...of })) {
+      const task = await readable(host, of, key)
+      if (!task || !isTerminal(task.state)) continue
+      if (task.wake !== 'silent' || task.state === 'abandoned')
+        found.push({ ...endOf(task, await resultOf(host, of, key)), ...(task.wake === 'silent' ? { about: 'lost' as const } : {}) })
+      // One that was moved is on the list whatever its policy, as it may be lost. It was not.
+      else
+        await store.commit({
+          guards: [{ kind: 'kept', ...wakeName(of, key), revision }],
+          keep: [{ ...wakeName(of, key), value: null }],
+          events: [],
+        })
     }
     const end = await store.kept(endName(of, ''))
     const until = end ? (JSON.parse(end.value) as EndRow).at : Infinity
@@ -101,8 +111,18 @@ export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['keep']>
   return name ? [{ ...name, value: null }] : []
 }
 
+/** One that cannot be opened stands in the way of no other. */
+async function readable(host: Reading, of: Scope, id: string): Promise<Task | undefined> {
+  try {
+    return await readTask(host, of, id)
+  } catch (error) {
+    if (!isBroken(error)) throw error
+    return undefined
+  }
+}
+
 /** A title cannot end the mark. */
-const named = (title: string): string => JSON.stringify(title.replaceAll(/[[\]]/g, ' '))
+const named = (title: string): string => JSON.stringify(title.normalize('NFKC').replaceAll(/[[\]]/g, ' '))
 
 function endOf(task: Task, given: string | null): Notice {
   const { id, title, state, resultPath, logPath, finishedAt } = task

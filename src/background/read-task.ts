@@ -1,7 +1,7 @@
 // A task as it stands, read from its call and from what is kept beside it.
 
 import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
-import { logPath, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
+import { logPath, movedId, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { taskStates } from '../kernel/task.ts'
@@ -26,6 +26,9 @@ export async function readTask(host: Reading, { tenant, session }: Scope, id: st
   return kept && taskIn(host, kept)
 }
 
+/** The task that a call has become. */
+export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task | undefined> => readTask(host, of, movedId(uid))
+
 /** Undefined if its call is gone: it was forgotten. */
 export async function taskIn({ store, words, shown: told }: Reading, kept: Kept): Promise<Task | undefined> {
   const row = JSON.parse(kept.value) as TaskRow
@@ -48,6 +51,13 @@ export async function resultOf(host: Reading, { tenant, session }: Scope, id: st
   return call?.state === 'settled' ? host.result(call) : null
 }
 
+/** What is sealed and cannot be opened: it stands still, and the others go on. */
+export const isBroken = (error: unknown): boolean => error instanceof PawlError && error.code === 'sealed_payload_broken'
+
+function unlessBroken(error: unknown): undefined {
+  if (!isBroken(error)) throw error
+}
+
 interface Found {
   /** Without secrets. */
   told(text: string): string
@@ -67,15 +77,15 @@ function shown(id: string, row: TaskRow, { told, call, outcome, run, waits }: Fo
     title,
     tool,
     state,
-    status: run.status,
-    progress: run.progress,
-    inputRequest: state === 'awaiting_input' ? run.request : null,
+    status: run.status && told(run.status),
+    progress: run.progress && { ...run.progress, ...(run.progress.label === undefined ? {} : { label: told(run.progress.label) }) },
+    inputRequest: state === 'awaiting_input' && run.request ? { ...run.request, prompt: told(run.request.prompt) } : null,
     artifacts: run.artifacts.map((each) => ({
       ...each,
       name: told(each.name),
       ...(each.url === undefined ? {} : { url: told(each.url) }),
     })),
-    summary: outcome && told(summaryOf(outcome)),
+    summary: outcome && summaryOf(outcome, told),
     outcome,
     logPath: hasFiles ? logPath(id) : null,
     resultPath: hasFiles ? resultPath(id) : null,
@@ -87,14 +97,14 @@ function shown(id: string, row: TaskRow, { told, call, outcome, run, waits }: Fo
     finishedAt: call.settledAt,
     updatedAt: Math.max(createdAt, run.updatedAt, call.startedAt ?? 0, call.settledAt ?? 0),
     call: uid,
-    links: { ...links, ...run.links },
+    links: { ...links, ...run.links, ...(run.links?.remote ? { remote: run.links.remote.map(told) } : {}) },
   }
 }
 
 const longestSummary = 500
 
 /** One line about how it ended. */
-export function summaryOf(outcome: Outcome): string {
+function summaryOf(outcome: Outcome, told: Found['told']): string {
   const said =
     outcome.status === 'success'
       ? (outcome.summary ?? (typeof outcome.value === 'string' ? outcome.value : JSON.stringify(outcome.value)))
@@ -103,7 +113,8 @@ export function summaryOf(outcome: Outcome): string {
         : outcome.status === 'cancelled'
           ? outcome.cancellation.message
           : outcome.unknown.message
-  return firstLine(said)
+  // Before it is cut: half a secret is not known again.
+  return firstLine(told(said))
 }
 
 function firstLine(said: string): string {
@@ -143,7 +154,7 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
   if (after !== undefined && !from) throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
   for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
-    for (const task of await Promise.all(some.map((kept) => taskIn(host, kept))))
+    for (const task of await Promise.all(some.map((kept) => taskIn(host, kept).catch(unlessBroken))))
       if (task && fits(task) && found.push(task) === limit) return found
   return found
 }
@@ -200,9 +211,6 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
 
 /** Of a task that began as a call somebody waited for. */
 export const movedKind = 'moved_call'
-
-/** The id of a task that began as a call somebody waited for. */
-export const movedId = (uid: string): string => `task_${uid.replaceAll(/[^A-Za-z0-9_.-]/g, '-')}`
 
 /** Whether a call is a task, runs under one, or has become one. */
 export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {

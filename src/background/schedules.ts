@@ -209,7 +209,10 @@ export function openSchedules(
             ...(seen?.keep ?? []),
             ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null)),
           ],
-          events: [eventOf(ofSession(of), 'schedule.created', now, { schedule: id }), ...(seen?.events ?? [])],
+          events: [
+            eventOf({ ...ofSession(of), call: monitor?.call ?? '' }, 'schedule.created', now, { schedule: id }),
+            ...(seen?.events ?? []),
+          ],
         })
         if (!written.ok) return first(written.refused)
         host.due(nextAt)
@@ -256,7 +259,7 @@ export function openSchedules(
           const { keep, events } = await scheduleMoves(store, of, id, { before: row, after, at })
           const written = await store.commit({
             guards: [ended, ...guards],
-            keep: [...keep, bump, notice.row],
+            keep: [...keep, bump, notice.row, ...host.wakes.rows(of, `${id}.${which}`)],
             events: [...events, noticeAdded(ofSession(of), notice.added, at)],
           })
           return written.ok ? { task: null } : first(written.refused)

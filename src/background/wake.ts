@@ -3,7 +3,7 @@
 // that takes it puts the turn on record. So it is woken once, across workers and crashes.
 
 import type { Asked } from '../engine/engine.ts'
-import { lastTurnName, type LastTurnRow, turnBatch, wokenId } from '../journal/message.ts'
+import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '../journal/message.ts'
 import { endName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -11,7 +11,7 @@ import type { Change, Guard, Kept, Store } from '../store/store.ts'
 import type { Fired, FireHost } from './fire-schedule.ts'
 import type { Wakes } from './host.ts'
 import { openNotices } from './notices.ts'
-import { dueKey, type Scope } from './schedule-row.ts'
+import { dueAt, dueKey, type Scope } from './schedule-row.ts'
 
 type Keep = NonNullable<Change['keep']>
 
@@ -27,14 +27,18 @@ export interface WakeRow {
 const atMost = 10
 
 /** `soon`: something is due, as soon as it is written. */
-export function wakesOf(given: boolean | { readonly inARow?: number } | undefined, clock: Clock, soon: () => void): Wakes {
+export function wakesOf(
+  given: boolean | { readonly inARow?: number } | undefined,
+  { clock, soon, drives }: { clock: Clock; soon(): void; drives(tool: string): boolean },
+): Wakes {
   const { inARow = atMost } = typeof given === 'object' && given !== null ? given : {}
   const isAsked = given === true || (typeof given === 'object' && given !== null && Object.keys(given).every((field) => field === 'inARow'))
   if (given !== undefined && given !== false && !(isAsked && Number.isSafeInteger(inARow) && inARow >= 1))
     throw new PawlError('config_invalid', 'wake is true, or { inARow } with a whole number from 1 on.')
-  if (!isAsked) return { inARow: 0, rows: () => [] }
+  if (!isAsked) return { inARow: 0, rows: () => [], knows: () => false }
   return {
     inARow,
+    knows: drives,
     rows({ tenant, session }, what, call) {
       soon()
       return [dueWake({ tenant, session }, clock.now(), { what, tries: 0, ...(call === undefined ? {} : { call }) })]
@@ -49,8 +53,11 @@ const dueWake = (of: Scope, at: number, wake: WakeRow['wake']): Keep[number] => 
   value: JSON.stringify({ wake } satisfies WakeRow),
 })
 
-const baseMs = 500
-const capMs = 30_000
+/** Whoever settles a call that was moved wakes its session, if the move is on record by then. Else it is found so. */
+const baseMs = 10_000
+const capMs = 30 * 60_000
+const againMs = 500
+const longestLeftMs = 24 * 60 * 60_000
 
 export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake']): Promise<Fired> {
   const { store, clock, logger } = host
@@ -66,12 +73,15 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
   const later = (): Promise<Fired> =>
     done(dueWake(of, clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(wake.tries, 10)), { ...wake, tries: wake.tries + 1 }))
   const [last, over] = await Promise.all([store.kept(lastTurnName(of)), store.kept(endName(of, ''))])
-  if (!last || over || host.wakes.inARow === 0) return done()
+  if (over) return done()
   const call = wake.call === undefined ? undefined : await store.call(wake.call)
   if (call && call.state !== 'settled') return later()
+  if (!last || (await store.kept(parentName(of)))) return done() // nobody has had a turn here, or only an agent
   // What is open hears of it, or has a row of its own among what is due when it ends.
   if ((await openNotices(host, of).list()).length === 0 || (await isSpeaking(store, of))) return done()
   const row = JSON.parse(last.value) as LastTurnRow
+  // Whoever wakes sessions, and knows its model, wakes it; what nobody wanted for so long, nobody does.
+  if (!host.wakes.knows(row.asked.tool)) return clock.now() - dueAt(due) < longestLeftMs ? 'left' : done()
   if (row.woken >= host.wakes.inARow) {
     logger.warn('A session has something to hear, and has had as many turns by itself as it may: it waits for somebody', { ...of })
     return done()
@@ -87,7 +97,7 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
     events: [],
   }))
   // Somebody was faster: is there still something to tell?
-  return put.as === 'refused' ? later() : 'done'
+  return put.as === 'refused' ? done(dueWake(of, clock.now() + againMs, wake)) : 'done'
 }
 
 const page = 200

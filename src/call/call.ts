@@ -19,6 +19,7 @@ import { connecting } from './connection.ts'
 import type { CallHost } from './host.ts'
 import { outcomeOf } from '../wait/resolution.ts'
 import { mayRun, noted } from './may-run.ts'
+import { movedEnds } from './moved.ts'
 import { overAlready } from './over-already.ts'
 import { afterInterruption, poisoned } from './recover.ts'
 import { openRun, type RunOfTask } from './task-run.ts'
@@ -37,6 +38,7 @@ export const callPipeline =
     const end = ending instanceof Promise ? await ending : ending
     if ('park' in end) parks(invocation, host, bill, end.park)
     if (task) await tells(task, end) // what its runner had to tell goes on record with the end
+    else if (!('park' in end)) await movedEnds(invocation, host)
     return charged(invocation, host, bill, end)
   }
 

@@ -55,7 +55,11 @@ export interface CallHost {
     how: { name: string; pace: Pace | null; signal: AbortSignal },
   ): Promise<NestedOutcome[]>
   /** What is kept with what a session is to be told, so that it hears of it soon. */
-  wakes(of: { readonly tenant: string; readonly session: string }, what: string): StepBeside['keep']
+  readonly wakes: {
+    /** 0: nothing wakes a session. */
+    readonly inARow: number
+    rows(of: { readonly tenant: string; readonly session: string }, what: string): StepBeside['keep']
+  }
   /** Tasks of the session, for a body: what it starts belongs to the task that it is, if it is one. */
   tasks(of: Invocation): TasksOfSession
   /** Emits an event of a body to those who subscribed to it. `placed`: its key is its place in the body. */

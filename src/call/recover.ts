@@ -12,6 +12,7 @@ import type { Accepted } from './accepted.ts'
 import { type Asking, Unanswered } from './asked.ts'
 import { askInContext } from './in-context.ts'
 import { finish } from './finish.ts'
+import { movedGoesOn } from './moved.ts'
 import { settleThrown } from './settle.ts'
 import { notStarted } from './stopped.ts'
 import { runOf } from './task-run.ts'
@@ -54,7 +55,7 @@ export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSe
     case 'start':
       return null
     case 'rerun':
-      return invocation.options.task ? pause(asking, interrupted) : null
+      return pause(asking, interrupted)
     case 'unknown':
       return { settle: unknownOutcome(interrupted) }
     case 'reconcile':
@@ -63,8 +64,9 @@ export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSe
 }
 
 /** A task that lost its worker does not run into the next one at once (TASK-6). */
-async function pause({ invocation, host }: Asking, { attempt }: Interruption): Promise<ToSettle | null> {
-  const { deaths } = invocation
+async function pause({ invocation, host, tool }: Asking, { attempt }: Interruption): Promise<ToSettle | null> {
+  const { deaths, options } = invocation
+  if (!options.task && !(tool.background && (await movedGoesOn(invocation, host, attempt + 1)))) return null
   const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** (Math.max(1, deaths) - 1))
   const stop = new AbortController()
   const forget = invocation.onStop(() => stop.abort())

@@ -127,7 +127,7 @@ export class RunOfTask {
     const { position, uid } = this.#invocation.request
     const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
     const { row, added } = noticeOf(position, key, { at, about, task: this.terms.id, title: this.title, text })
-    return { keep: [row, ...this.#host.wakes(position, key)], tells: [{ type: 'notice.added', body: added }] }
+    return { keep: [row, ...this.#host.wakes.rows(position, key)], tells: [{ type: 'notice.added', body: added }] }
   }
 
   /** The same, with what is written next. */
@@ -172,7 +172,8 @@ export class RunOfTask {
             ? { status: 'cancelled', message: settle.cancellation.message }
             : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
-    if (this.terms.wake !== 'silent') this.#invocation.beside.keep(...this.#host.wakes(this.#invocation.request.position, this.terms.id))
+    if (this.terms.wake !== 'silent')
+      this.#invocation.beside.keep(...this.#host.wakes.rows(this.#invocation.request.position, this.terms.id))
     // That it ended is told by its end, where that is told at all.
     if (this.terms.wake === 'silent' && endOf(settle) === 'abandoned')
       this.tell('lost', `It is abandoned. ${settle.status === 'failure' ? settle.failure.message : whyUnknown(settle)}`)

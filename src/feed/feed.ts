@@ -78,11 +78,14 @@ export class Feed {
   readonly #redact: Redactor
   readonly #narrator: Narrator
   readonly #stopListening: () => void
+  readonly #learn: (of: NonNullable<EventQuery['of']>) => Promise<void>
   readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
   #wakes = new Set<() => void>()
   #closed = false
 
-  constructor(store: Store, redact: Redactor, narrator: Narrator) {
+  /** `learn`: comes to know the secrets of a session, whoever has set them. */
+  constructor(store: Store, redact: Redactor, narrator: Narrator, learn: (of: NonNullable<EventQuery['of']>) => Promise<void>) {
+    this.#learn = learn
     this.#store = store
     this.#redact = redact
     this.#narrator = narrator
@@ -129,6 +132,7 @@ export class Feed {
     const wake = (): void => this.#wake()
     signal?.addEventListener('abort', wake, { once: true })
     try {
+      if (of) await this.#learn(of)
       const { erasures } = after ?? { erasures: (await this.#store.erased()).count }
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Taken before the read: what is committed during it wakes us again.

@@ -188,6 +188,9 @@ export interface NoticeRow {
 export const noticeKey = (at: number, writer: string, number: number): string =>
   `${String(at).padStart(15, '0')}:${writer}:${String(number).padStart(6, '0')}`
 
+/** The id of a task that began as a call somebody waited for. */
+export const movedId = (uid: string): string => `task_${uid.replaceAll(/[^A-Za-z0-9_.-]/g, '-')}`
+
 /** Where the runtime keeps what a task says and gives, among the files of its session. */
 export const backgroundFolder = '/.background'
 export const logPath = (task: string): string => `${backgroundFolder}/${task}/output.log`

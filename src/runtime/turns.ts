@@ -30,10 +30,8 @@ import { endOrphan } from '../turn/orphan.ts'
 import { usageOf, usageRow } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
 import { shownMessage } from '../turn/shown-message.ts'
-import { keepLast } from '../turn/keep-last.ts'
-import { type First, startTurn } from '../turn/start-turn.ts'
+import { startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
-import { learnSecrets } from '../values/secrets.ts'
 
 interface TurnsHost {
   readonly background: BackgroundHost
@@ -82,7 +80,7 @@ export function openTurns(host: TurnsHost): Turns {
   }
   const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...known }
-  const start = (place: Place, turn: StartTurn, first?: First): Turn =>
+  const start: Turns['start'] = (place, turn, first) =>
     startTurn(
       { ...parts, sealAll: host.sealAll, words: host.background.words, knows: (model) => void models.set(model.name, model) },
       place,
@@ -90,8 +88,7 @@ export function openTurns(host: TurnsHost): Turns {
       first,
     )
   const said = new Said(store, clock)
-  const learn = ({ tenant, session }: Scope): Promise<void> =>
-    learnSecrets(store, { tenant, session }, (secret) => host.redact.learn(secret))
+  const { learn } = host.background
   const around: TurnHost = {
     ...parts,
     said,
@@ -117,7 +114,7 @@ export function openTurns(host: TurnsHost): Turns {
         }),
       )
     },
-    wakes: (of, what) => host.background.wakes.rows(of, what),
+    wakes: host.background.wakes,
     live: (about, type, body) => host.live(about, type, body),
   }
   return {
@@ -135,11 +132,7 @@ export function openTurns(host: TurnsHost): Turns {
     get tools() {
       return [...models.keys()].map(turnTool)
     },
-    start: (place, turn, first) =>
-      start(place, turn, async (asked, request) => {
-        await first?.()
-        if (host.background.wakes.inARow > 0) await keepLast(store, asked, request)
-      }),
+    start,
     messages: (of) =>
       openMessages(
         {
@@ -156,6 +149,5 @@ export function openTurns(host: TurnsHost): Turns {
   }
 }
 
-/** Of a call that is on record, for project hooks. */
 /** As a model calls it. */
 const toolNamed = ({ request, options }: Invocation): string => options.name ?? (request.tool.split('@')[0] as string)

@@ -6,6 +6,7 @@ import { headName, type HeadRow, turnBatch } from '../journal/message.ts'
 import type { CallPosition, CallRequest } from '../journal/call-state.ts'
 import { headOf } from './history.ts'
 import type { TurnHost } from './host.ts'
+import { rowOfLast } from './keep-last.ts'
 import type { TurnStop } from './turn-stop.ts'
 
 const page = 200
@@ -51,7 +52,7 @@ export async function enter(invocation: Invocation, host: TurnHost, line: Line, 
     const name = headName(position)
     const committed = await store.commit({
       guards: [...invocation.beside.fence(), { kind: 'kept', ...name, revision }],
-      keep: [{ ...name, value: JSON.stringify(mine) }],
+      keep: [{ ...name, value: JSON.stringify(mine) }, ...(host.wakes.inARow > 0 ? rowOfLast(invocation) : [])],
       events: [],
     })
     if (committed.ok) return { head: mine, again: false }

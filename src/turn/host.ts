@@ -44,7 +44,7 @@ export interface TurnHost {
   /** What the session is to be told, and the rows that go when it has been. `secret`: it tells of what is sealed. */
   notices(of: Scope): Promise<{ notice: string; text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
   /** What is kept with the end of a turn: somebody looks whether there is more to hear. */
-  wakes(of: Scope, what: string): NonNullable<Change['keep']>
+  readonly wakes: { readonly inARow: number; rows(of: Scope, what: string): NonNullable<Change['keep']> }
   readonly said: Said
   /** Whether a call goes on in the background. */
   inBackground(of: Scope, uid: string): Promise<boolean>

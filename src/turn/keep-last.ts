@@ -1,21 +1,23 @@
 // The last turn that somebody asked for in a session, kept as data and without what was said: one that begins by itself is like it (background/wake.ts).
+// Written when it begins, so what was refused, or is only asked for again, is not the last.
 
 import { hash } from 'node:crypto'
-import type { Asked } from '../engine/engine.ts'
-import { lastTurnName, type LastTurnRow } from '../journal/message.ts'
+import type { Invocation } from '../engine/engine.ts'
+import { isWoken, lastTurnName, type LastTurnRow } from '../journal/message.ts'
+import { isSealedUid } from '../journal/sealed.ts'
 import { canonical } from '../kernel/canonical.ts'
-import { encode, recorded } from '../kernel/value.ts'
-import type { Store } from '../store/store.ts'
+import { decode, encode, recorded } from '../kernel/value.ts'
+import type { Change } from '../store/store.ts'
 import type { TurnRequest } from './request.ts'
 
-export async function keepLast(store: Store, { position, principal, tool, options, sealed }: Asked, request: TurnRequest): Promise<void> {
-  const silent: TurnRequest = { ...request, message: null }
-  const row: LastTurnRow = {
-    asked: { principal, tool, input: encode(silent), hash: hashOf(silent), options, ...(sealed ? { sealed } : {}) },
-    woken: 0,
-  }
-  const name = { ...lastTurnName(position), ...(sealed ? { secret: true as const } : {}) }
-  await store.commit({ guards: [], keep: [{ ...name, value: JSON.stringify(row) }], events: [] })
+export function rowOfLast({ request, options }: Invocation): NonNullable<Change['keep']> {
+  const { position, principal, tool, uid } = request
+  if (isWoken(position.id)) return []
+  const silent: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }
+  const sealed = isSealedUid(uid) ? { sealed: true } : {}
+  const asked = { principal, tool, input: encode(silent), hash: hashOf(silent), options: Object.keys(options).length > 0 ? options : null }
+  const row: LastTurnRow = { asked: { ...asked, ...sealed }, woken: 0 }
+  return [{ ...lastTurnName(position), ...(sealed.sealed ? { secret: true as const } : {}), value: JSON.stringify(row) }]
 }
 
 /** By which a turn is known again. */

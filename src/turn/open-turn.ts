@@ -24,6 +24,7 @@ import { isSensitiveMessage } from './sensitive-message.ts'
 import { shownMessage } from './shown-message.ts'
 import { ToolsOfTurn, toolTokens } from './tools-in-turn.ts'
 import { overCost, usageRow } from './usage.ts'
+import { tellNotice } from './tell-notice.ts'
 import type { TurnStop } from './turn-stop.ts'
 import { partsOf } from './user-words.ts'
 
@@ -301,9 +302,10 @@ export class OpenTurn {
   /** What has arrived. */
   async #hears(begins: boolean): Promise<void> {
     const arrived = await arrivals(this.#host, this.#invocation, { begins, reads: this.#tools.reads(this.#frame.tools) })
-    for (const { message, rows, secret, notice } of arrived) {
-      this.#say(message, rows, secret ? { secret } : {})
-      if (notice !== undefined) this.#invocation.beside.tell('notice.acknowledged', { notice })
+    for (const each of arrived) {
+      const more = each.secret ? { secret: each.secret } : {}
+      if (each.notice === undefined) this.#say(each.message, each.rows, more)
+      else await tellNotice(this.#host, this.#invocation, each, this.#history, () => this.#next(each.message, more))
     }
   }
 

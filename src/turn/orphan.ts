@@ -7,11 +7,13 @@ import type { Outcome } from '../kernel/outcome.ts'
 import type { Clock } from '../kernel/time.ts'
 import { encode } from '../kernel/value.ts'
 import type { Store } from '../store/store.ts'
+import type { TurnHost } from './host.ts'
 import { stopCalls, type StopHost } from './stop-calls.ts'
 import { rowOfLost } from './usage.ts'
 
 interface OrphanHost extends StopHost {
   readonly clock: Clock
+  readonly wakes: TurnHost['wakes']
   model(name: string): unknown
 }
 
@@ -38,7 +40,7 @@ export async function endOrphan(host: OrphanHost, uid: string, why: Why): Promis
     // Whoever claimed it meanwhile ends it.
     guards: [{ kind: 'holds', call: uid, fence }],
     updateCall: { uid, progress: { ...progressOf(call), state: 'settled', outcome: encode(outcome), settledAt: at }, release: true },
-    keep: [...free, ...(await rowOfLost(store, position, uid))],
+    keep: [...free, ...(await rowOfLost(store, position, uid)), ...host.wakes.rows(position, uid)],
     events: [eventOf({ tenant, session, call: uid }, 'call.settled', at, { status: 'cancelled', attempts: attempt })],
   })
   if (ended.ok) await stopCalls(host, position, position.id, why)

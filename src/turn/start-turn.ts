@@ -15,7 +15,7 @@ import { askingOf, type Place } from '../session/asked.ts'
 import { Cancel } from '../session/gather.ts'
 import type { Store } from '../store/store.ts'
 import { hashOf } from './keep-last.ts'
-import { requestOf, type TurnRequest } from './request.ts'
+import { requestOf } from './request.ts'
 
 export interface StartHost {
   readonly engine: () => Engine
@@ -31,10 +31,7 @@ export interface StartHost {
   knows(model: Model): void
 }
 
-/** What comes before it is put on record. */
-export type First = (asked: Asked, request: TurnRequest) => Promise<void> | undefined
-
-export function startTurn(host: StartHost, place: Place, given: StartTurn, first: First = () => undefined): Turn {
+export function startTurn(host: StartHost, place: Place, given: StartTurn, first: () => Promise<void> | undefined = () => undefined): Turn {
   const { request, model } = requestOf(given, host, host.sizes.arguments)
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
@@ -54,7 +51,7 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
     line: null,
     ...(host.sealAll ? { sealed: true } : {}),
   }
-  const started = begin(host, asked, () => first(asked, request))
+  const started = begin(host, asked, first)
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
     return { ...(host.words(ended) as unknown as Outcome<TurnValue>), turn: id }

@@ -3,7 +3,7 @@
 // call of an answer is a call of its own, and what is on record is neither paid nor done again.
 
 import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
-import { headName, type HeadRow } from '../journal/message.ts'
+import { headName, type HeadRow, isWoken } from '../journal/message.ts'
 import { isLoss, PawlError } from '../kernel/errors.ts'
 import { failure, type Outcome } from '../kernel/outcome.ts'
 import { decode, encode } from '../kernel/value.ts'
@@ -42,7 +42,10 @@ async function life(invocation: Invocation, host: TurnHost, { histories, line }:
   if (invocation.deaths >= host.poisonAfter) return poisoned(invocation, host) // too many workers died over it
   await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const entered = await enter(invocation, host, line, stop) // one turn at a time in a session
-  if (!entered) return stop.before()
+  if (!entered) {
+    invocation.beside.keep(...host.wakes.rows(invocation.request.position, invocation.request.uid))
+    return stop.before()
+  }
   const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
     body(invocation, host, histories, { entered, stop }),
   )
@@ -100,11 +103,13 @@ function stopped(error: unknown, invocation: Invocation, host: TurnHost, stop: T
 /** On record with the end: the next turn may begin. */
 function leave({ beside, request }: Invocation, { wakes }: TurnHost, { born }: HeadRow): void {
   const free: HeadRow = { born, turn: null }
-  beside.keep({ ...headName(request.position), value: JSON.stringify(free) }, ...wakes(request.position, request.uid))
+  beside.keep({ ...headName(request.position), value: JSON.stringify(free) }, ...wakes.rows(request.position, request.uid))
 }
 
-async function poisoned({ deaths, request, beside }: Invocation, { store }: TurnHost): Promise<ToSettle> {
+async function poisoned({ deaths, request, beside }: Invocation, { store, wakes }: TurnHost): Promise<ToSettle> {
   beside.keep(...(await rowOfLost(store, request.position, request.uid)))
+  // Another like it would do the same.
+  if (!isWoken(request.position.id)) beside.keep(...wakes.rows(request.position, request.uid))
   return {
     settle: failure({ class: 'internal', code: 'poisoned', message: `${deaths} workers died over this turn; it is not taken up again.` }),
   }

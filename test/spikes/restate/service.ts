@@ -164,7 +164,7 @@ const host = {
   files: () => {
     throw new Error('The spike has no files')
   },
-  wakes: () => [],
+  wakes: { inARow: 0, rows: () => [] },
   endOfTask: () => {
     throw new Error('The spike has no tasks')
   },

@@ -1,0 +1,10 @@
+// What a call tells while it runs, as those who listen at that moment get it.
+
+import type { Invocation } from '../engine/engine.ts'
+import type { LiveEvent } from '../feed/feed.ts'
+import type { Clock } from '../kernel/time.ts'
+
+export function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
+  const { tenant, session } = request.position
+  return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
+}
