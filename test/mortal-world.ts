@@ -28,15 +28,20 @@ export interface MortalWorld {
   takeOver(tools: readonly Tool[]): Promise<Runtime>
 }
 
-export function mortalWorld(kind: StoreKind, began: (fresh: FreshWorld) => void): MortalWorld {
+/** A store that needs more than a folder: a server, or keys. */
+export type MakePlace = () => Promise<{ readonly store: Store; readonly clock: ManualClock; readonly options?: object }>
+export type Place = StoreKind | MakePlace
+
+export function mortalWorld(place: Place, began: (fresh: FreshWorld) => void): MortalWorld {
   let dir: string
   let clock: ManualClock
   let store: Store
+  let more: object
   const open: Runtime[] = []
-  beforeEach(() => {
+  beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'pawl-mortal-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
+    const local = (own: ManualClock, kind: StoreKind) => ({ clock: own, store: storeOf(kind, join(dir, 'agent.db'), own), options: {} })
+    ;({ clock, store, options: more = {} } = typeof place === 'string' ? local(manualClock(), place) : await place())
     began({ dir, clock, store, first: mortal(store) })
   })
   afterEach(async () => {
@@ -45,7 +50,7 @@ export function mortalWorld(kind: StoreKind, began: (fresh: FreshWorld) => void)
     rmSync(dir, { recursive: true, force: true })
   })
   const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
+    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...more, ...options })
     if (on === store) open.push(runtime)
     return runtime
   }

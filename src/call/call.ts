@@ -152,6 +152,7 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
       await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
     }
   } finally {
+    host.queue.lastChances.left(request.uid)
     if (isLost(invocation.stopped)) host.queue.turns.lost(request.position, slot)
     else host.queue.turns.through(request.position, slot, end && 'settle' in end ? end.settle : null)
   }

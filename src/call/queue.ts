@@ -11,6 +11,7 @@ import { Circles } from './circle.ts'
 import { Families } from './family.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gate.ts'
 import { fleetPlaces } from './fleet.ts'
+import { LastChances } from './last-chance.ts'
 import { checkLimits, defaults, type Limits } from './limits.ts'
 import type { Place } from './line.ts'
 import { type Entry, type Refused, Slot } from './slot.ts'
@@ -33,6 +34,7 @@ export class Queue {
   readonly #circles = new Circles()
   readonly families = new Families()
   readonly turns = new Turns(this.families)
+  readonly lastChances: LastChances
   /** Other workers live: then the limits of sessions and tenants are counted across all of them. */
   inCompany: () => boolean = () => false
   #waiting = 0
@@ -40,6 +42,7 @@ export class Queue {
   constructor(clock: Clock, limits: Limits = {}) {
     checkLimits(limits)
     this.#clock = clock
+    this.lastChances = new LastChances(clock)
     this.#limits = { ...defaults, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
     this.#tasks = new CountGate(this.#limits.tasksPerWorker)
@@ -52,7 +55,7 @@ export class Queue {
 
   /** How many lines, turns and gates there are: none when nobody waits or runs. */
   get kept(): number {
-    return this.turns.kept + this.#gates.size + this.#sessions.size
+    return this.turns.kept + this.#gates.size + this.#sessions.size + this.lastChances.kept
   }
 
   /** It waits for what other workers have: that counts like any wait. False if too many wait already. */

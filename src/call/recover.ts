@@ -63,16 +63,19 @@ export function afterInterruption(asking: Asking, accepted: Accepted): Soon<ToSe
 }
 
 /** A task that lost its worker does not run into the next one at once (TASK-6). */
-async function pause({ invocation }: Asking, { attempt }: Interruption): Promise<ToSettle | null> {
-  const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** (Math.max(1, invocation.deaths) - 1))
+async function pause({ invocation, host }: Asking, { attempt }: Interruption): Promise<ToSettle | null> {
+  const { deaths } = invocation
+  const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** (Math.max(1, deaths) - 1))
   const stop = new AbortController()
   const forget = invocation.onStop(() => stop.abort())
+  invocation.beside.rests()
   const run = runOf(invocation)
   run?.status(`Goes on after a lost worker (attempt ${attempt + 1})`)
   if (run?.terms.wake === 'on_activity') run.tell('lost', `It goes on where it was (attempt ${attempt + 1}).`)
   run?.gather()
   try {
     await invocation.sleep(`sleep:recovery:${attempt}`, ms, stop.signal)
+    if (deaths >= host.poisonAfter - 1) await host.queue.lastChances.enter(invocation.request.uid, stop.signal)
     return null
   } catch (error) {
     if (!invocation.stopped) throw error

@@ -149,6 +149,8 @@ export interface BesideCall {
   tell<T extends EventType>(type: T, body: EventBodies[T]): void
   /** What must hold for a write of this execution to count; for those who write to the same store themselves. */
   fence(): readonly Guard[]
+  /** On record with what is written next: until its body begins again, the call only waits, and who dies does not die of it. */
+  rests(): void
   /** Writes now what waits to be written; durable when it resolves. Throws if this execution no longer counts. */
   flush(): Promise<void>
 }

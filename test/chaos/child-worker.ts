@@ -175,6 +175,9 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 process.send?.('ready')
+// Whoever started it is gone: nobody would end it. To hear of that keeps it from ending no longer than it works.
+process.on('disconnect', () => process.exit())
+process.channel?.unref()
 const secret = 'a secret that all workers of the chaos share'
 const store = orders.postgres
   ? await patiently(async () => {

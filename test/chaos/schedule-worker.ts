@@ -1,5 +1,6 @@
 // A worker for the kill tests of schedules: fires what is due by a clock on which a minute passes in a tenth of a second. It is killed from
-// outside, or kills itself at the n-th write that fires something, before or after it is durable.
+// outside, or kills itself at the n-th write that fires something, before or after it is durable. Or it is stopped, from outside or by itself at such
+// a write, until its lease is over and others have fired what it was about to.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { tool } from 'pawl'
@@ -17,9 +18,13 @@ export interface ScheduleOrders {
   readonly from: number
   readonly factor: number
   readonly killAt?: { readonly write: number; readonly when: 'before' | 'after' }
-  /** A defect on purpose: what is fired is written in two changes. */
-  readonly plant?: true
+  /** Stops before this write of those that fire something. */
+  readonly stopAt?: number
+  /** A defect on purpose: what is fired is written in two changes, or whoever was first. */
+  readonly plant?: 'two changes' | 'no guard'
 }
+
+export const leaseMs = 1_000
 
 /** Time of day runs faster; leases are those of the machine. */
 export const fastClock = (from: number, factor: number): Clock => ({
@@ -55,6 +60,7 @@ function broken(store: Store, { plant }: ScheduleOrders): Store {
     async commit(change) {
       const { insertCall, guards, keep = [], ...rest } = change
       if (!insertCall || !keep.some(({ of }) => of === 'due')) return store.commit(change)
+      if (plant === 'no guard') return store.commit({ ...change, guards: guards.filter(({ kind }) => kind !== 'kept') })
       const isOurs = ({ of }: { of: string }): boolean => of === 'due' || of === 'schedule'
       const moved = await store.commit({ guards: guards.filter(({ kind }) => kind === 'kept'), keep: keep.filter(isOurs), events: [] })
       if (!moved.ok) return moved
@@ -69,10 +75,11 @@ function broken(store: Store, { plant }: ScheduleOrders): Store {
   }
 }
 
+const fires = ({ keep = [] }: Change): boolean => keep.some(({ of, value }) => of === 'due' && value === null)
+
 function killing(store: Store, { killAt }: ScheduleOrders): Store {
   if (!killAt) return store
   let writes = 0
-  const fires = ({ keep = [] }: Change): boolean => keep.some(({ of, value }) => of === 'due' && value === null)
   return {
     ...store,
     commit(change) {
@@ -84,19 +91,38 @@ function killing(store: Store, { killAt }: ScheduleOrders): Store {
   }
 }
 
+function stopping(store: Store, { stopAt }: ScheduleOrders): Store {
+  if (stopAt === undefined) return store
+  let writes = 0
+  return {
+    ...store,
+    async commit(change) {
+      if (fires(change) && ++writes === stopAt) {
+        await new Promise<void>((resolve) => process.send?.('stopping', () => resolve()))
+        process.kill(process.pid, 'SIGSTOP')
+        // The signal may take a moment to arrive: go nowhere until it has.
+        for (const until = performance.now() + 50; performance.now() < until;);
+      }
+      return store.commit(change)
+    },
+  }
+}
+
 if (process.env.PAWL_SCHEDULE_ORDERS !== undefined) {
   const orders = JSON.parse(process.env.PAWL_SCHEDULE_ORDERS) as ScheduleOrders
   const clock = fastClock(orders.from, orders.factor)
   const store = await openScheduleStore(orders, clock)
   await openRuntime({
-    store: broken(killing(store, orders), orders),
+    store: stopping(broken(killing(store, orders), orders), orders),
     tools: [tickTool((slot) => note(orders.ledger, slot, 'start'))],
-    lease: 1_000,
+    lease: leaseMs,
     poisonAfter: 1_000,
     clock,
     keys,
     logger: { debug() {}, info() {}, warn() {}, error: (message, fields) => console.error(message, fields) },
   })
+  // Whoever started it is gone: nobody would end it.
+  process.on('disconnect', () => process.exit())
   process.send?.('ready')
   setInterval(() => {}, 1_000)
 }

@@ -129,6 +129,8 @@ const runtime = await openRuntime({
   ...(orders.postgres ? { keys: { secret: taskSecret } } : {}),
   logger: { debug() {}, info() {}, warn: () => {}, error: (message, fields) => console.error(message, fields) },
 })
+// Whoever started it is gone: nobody would end it.
+process.on('disconnect', () => process.exit())
 process.on('message', (message) => {
   if (message !== 'end') return
   void runtime

@@ -1,15 +1,15 @@
 // CRON-1 against two other programs and a law that is too slow to use: random expressions at random instants, and every change
 // of the clock in 25 zones. Every difference must be of a listed kind; docs/decisions/0024-cron-times.md explains them.
 //
-// PAWL_SEED=n runs another draw, PAWL_LONG=1 all of it (about two minutes); a failure prints what to give.
+// PAWL_SEED=n runs another draw, `npm run test:long` all of it (about three minutes); a failure prints what to give.
 
 import { Cron } from 'croner'
 import { CronExpressionParser } from 'cron-parser'
 import { expect, test } from 'vitest'
 import { nextAfter, slotsBetween, timingOf } from '../../src/schedule/cron.ts'
+import { long } from '../long.ts'
 import { ahead, type Change, chanceOf, changesOf, expressionOf, type Field, type Meaning, meaningOf, pick, shows, zones } from './random.ts'
 
-const long = process.env.PAWL_LONG !== undefined
 const seed = Number(process.env.PAWL_SEED ?? 20_260_101)
 const minute = 60_000
 const hour = 3_600_000

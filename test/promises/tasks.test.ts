@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/store.ts'
 import { type ManualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import { type Mortal, type StoreKind } from '../mortal.ts'
+import { noticeCases } from '../background/notice-cases.ts'
 import { mortalWorld } from '../mortal-world.ts'
 
 const empty = z.object({})
@@ -16,7 +17,9 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const { start, takeOver } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
+  const world = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
+  const { start, takeOver } = world
+  noticeCases(world)
   const until = async (runtime: Runtime, id: string, what: (task: Task) => boolean): Promise<Task> => {
     const found = await vi.waitUntil(
       async () => {
@@ -259,21 +262,6 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     await a.close({ grace: 0 }).catch(() => {})
   })
 
-  test('TASK-9: silent tasks say nothing, others are told once', async () => {
-    const runtime = await start([double])
-    const { tasks, notices } = runtime.session('s')
-    const quietly = await tasks.start({ tool: double, input: { n: 1 }, wake: 'silent' })
-    const aloud = await tasks.start({ tool: double, input: { n: 2 } })
-    expect(await notices.list()).toEqual([])
-    await tasks.wait(quietly.id)
-    await tasks.wait(aloud.id)
-    const [notice] = await notices.list()
-    expect(notice).toMatchObject({ task: aloud.id, about: 'end' })
-    expect(await notices.acknowledge([notice?.id ?? ''])).toBe(1)
-    expect(await notices.acknowledge([notice?.id ?? ''])).toBe(0)
-    expect(await notices.list()).toEqual([])
-  })
-
   const listener = tool({
     name: 'listener',
     description: 'Listens',
@@ -313,35 +301,6 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     await b.session('s').tasks.signal(id, 'go', 'y')
     await b.session('s').tasks.message(id, 'z')
     expect(await b.session('s').tasks.wait(id)).toMatchObject({ outcome: { value: ['x', 'y', 'z'] } })
-  })
-
-  test('TASK-2, TASK-8: it asks its session and goes on with the reply', async () => {
-    const asks = tool({
-      name: 'asks',
-      description: 'Asks',
-      input: empty,
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        await ctx.task?.message('Half-way', { rows: 5 })
-        const { text } = (await ctx.task?.request('Which format?')) ?? { text: '' }
-        return text
-      },
-    })
-    const runtime = await start([asks])
-    const { tasks, notices } = runtime.session('s')
-    const { id } = await tasks.start({ tool: asks, wake: 'on_activity', title: 'Export' })
-    const waiting = await tasks.wait(id, { until: 'input' })
-    expect(waiting).toMatchObject({ state: 'awaiting_input', inputRequest: { prompt: 'Which format?' } })
-    expect((await notices.list()).map(({ about }) => about)).toEqual(['message', 'request'])
-    await expect(tasks.message(id, 'csv', { inReplyTo: 'other' })).rejects.toMatchObject({ code: 'task_invalid' })
-    await tasks.message(id, 'csv', { inReplyTo: waiting.inputRequest?.id ?? '' })
-    expect(await tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'csv' }, inputRequest: null })
-    expect((await tasks.messages(id)).map(({ direction, text }) => [direction, text])).toEqual([
-      ['out', 'Half-way'],
-      ['out', 'Which format?'],
-      ['in', 'csv'],
-    ])
   })
 
   test('TASK-7: declared events are told once per key; others are refused', async () => {

@@ -1,4 +1,6 @@
-// Paths that try to leave a folder, as data: ways up, ways to write them, and what they are after.
+// Paths that try to leave a folder, as data: ways up, ways to write them, and what they are after. In the long run there are more of the same.
+
+import { long } from '../long.ts'
 
 export const ups: readonly string[] = [
   '..',
@@ -50,8 +52,6 @@ export const ups: readonly string[] = [
   '..\ufeff/',
   '..\u00ad/',
 ]
-/** PAWL_LONG=1: more of the same. */
-const long = process.env.PAWL_LONG === '1'
 const depths = long ? [1, 2, 4, 8, 20] : [1, 8]
 const targets = long ? ['outside/canary', 'outside', 'etc/passwd', 'root-evil/canary'] : ['outside/canary', 'etc/passwd']
 

@@ -1,5 +1,5 @@
 // A race: while every operation runs, another process swaps the directories under it for links that lead outside. A few seconds, or 60 with
-// PAWL_LONG=1. The same reads without our care are made beside it: they do escape, so the race is one.
+// `npm run test:long`. The same reads without our care are made beside it: they do escape, so the race is one.
 
 import { fork } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,13 +9,14 @@ import { PawlError } from '../../src/kernel/errors.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { keepingOn } from '../files/keeping.ts'
+import { long } from '../long.ts'
 import { ground, secret } from './outside.ts'
 
 const expected = (error: unknown): undefined => {
   if (!(error instanceof PawlError) || !/^(file|directory)_/.test(error.code)) throw error
 }
 
-const seconds = process.env.PAWL_LONG === '1' ? 60 : 4
+const seconds = long ? 60 : 4
 
 test(`BOX-2: a race of ${seconds} seconds against links leads no operation outside`, { timeout: (seconds + 30) * 1000 }, async () => {
   const { root, outside, trace, end } = ground()

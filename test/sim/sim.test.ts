@@ -4,6 +4,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { plants } from '../chaos/planted.ts'
+import { long } from '../long.ts'
 import { type History, simulate, withTasks } from './run.ts'
 import { kept } from './seeds.ts'
 
@@ -35,7 +36,7 @@ const all = (): void => {
     },
   )
 
-  test.for(range(0, process.env.PAWL_LONG === undefined ? 2 : 8))(
+  test.for(range(0, long ? 8 : 2))(
     'TASK-2 TASK-3 TASK-4 TASK-6 TASK-8: 250 histories with tasks from %i × 250',
     { timeout: 3 * minute },
     async (part) => {

@@ -1,5 +1,5 @@
-// Random sessions, with everything that happens to sessions. A broken law names its seed: PAWL_SEED=<n> runs that one and prints its history; PAWL_LONG=1 runs
-// ten times as many. Each request goes through two provider packages, and what they would send is judged by their servers' rules. The last tests plant defects and expect to see each.
+// Random sessions, with everything that happens to sessions. A broken law names its seed: PAWL_SEED=<n> runs that one and prints its history; `npm run test:long`
+// runs ten times as many. Each request goes through two provider packages, and what they would send is judged by their servers' rules. The last tests plant defects and expect to see each.
 
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -7,11 +7,12 @@ import type { ModelMessage } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { freshMemory, freshSqlite } from '../adversary/kit.ts'
 import type { Change } from '../../src/store/store.ts'
+import { long } from '../long.ts'
 import { type Ground, lived, type Plant } from './random.ts'
 import { problemsOnTheWire } from './wire-rules.ts'
 
 const only = process.env.PAWL_SEED === undefined ? null : Number(process.env.PAWL_SEED)
-const long = process.env.PAWL_LONG === '1' ? 10 : 1
+const times = long ? 10 : 1
 const minute = 60_000
 
 const sqlite = (): Ground => {
@@ -74,16 +75,16 @@ const plants: Readonly<Record<string, Plant>> = {
 
 if (only === null)
   describe('random sessions', () => {
-    test('SESS-1 SESS-2 SESS-3 SESS-4 SESS-10 POL-7: 2,000 on memory', { timeout: 6 * minute * long }, async () => {
-      const { wrong, asks, judged, tooLong, deaths } = await wrongIn(2_000 * long, freshMemory)
+    test('SESS-1 SESS-2 SESS-3 SESS-4 SESS-10 POL-7: 2,000 on memory', { timeout: 6 * minute * times }, async () => {
+      const { wrong, asks, judged, tooLong, deaths } = await wrongIn(2_000 * times, freshMemory)
       expect(wrong).toEqual([])
-      expect(asks).toBeGreaterThan(4_000 * long)
+      expect(asks).toBeGreaterThan(4_000 * times)
       expect(judged).toBe(asks) // every one of them, as a body of each of the two
-      expect(tooLong).toBeGreaterThan(200 * long)
-      expect(deaths).toBeGreaterThan(200 * long)
+      expect(tooLong).toBeGreaterThan(200 * times)
+      expect(deaths).toBeGreaterThan(200 * times)
     })
-    test('SESS-1 SESS-3 SESS-4: 80 on sqlite', { timeout: minute * long }, async () => {
-      const { wrong } = await wrongIn(80 * long, sqlite)
+    test('SESS-1 SESS-3 SESS-4: 80 on sqlite', { timeout: 2 * minute * times }, async () => {
+      const { wrong } = await wrongIn(80 * times, sqlite)
       expect(wrong).toEqual([])
     })
     test.for(Object.keys(plants))('it sees a planted defect: %s', { timeout: minute }, async (plant) => {

@@ -4,6 +4,7 @@ import type { EventBodies, EventType } from '../../journal/event.ts'
 import type { Change, Guard, KeptName } from '../../store/store.ts'
 import type { Asked, BesideCall } from '../engine.ts'
 import { type Besides, joined, placeOf } from './besides.ts'
+import { spare } from './deaths.ts'
 import type { HeldCall } from './held.ts'
 import { newRecord } from './new-record.ts'
 import { arrival } from './submit.ts'
@@ -45,6 +46,10 @@ export class Beside implements BesideCall {
     this.#held.check()
     const { uid, fence } = this.#held.request
     return [{ kind: 'holds', call: uid, fence }]
+  }
+
+  rests(): void {
+    spare(this.#held)
   }
 
   async flush(): Promise<void> {

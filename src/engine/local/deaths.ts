@@ -21,6 +21,18 @@ export function forgiven(held: HeldCall): Pick<Change, 'updateCall'> {
   return { updateCall: held.update() }
 }
 
+/**
+ * It has to wait before its body begins again: who dies meanwhile does not die of it. The record shows a body that had begun, so the next claim will
+ * count one; until it begins, the record tells of one less.
+ */
+export function spare(held: HeldCall): void {
+  const { deaths } = held.progress
+  if (held.spared > 0 || deaths === 0) return
+  held.spared = 1
+  held.progress = { ...held.progress, deaths: deaths - 1 }
+  held.ride(held.held({ updateCall: held.update(), events: [] }))
+}
+
 /** Before the body the record does not show who was at work on a call and who only waited in line. So a call that was claimed once says it. */
 export async function atRisk<T>(held: HeldCall, run: () => Promise<T>): Promise<T> {
   const { deaths } = held.progress

@@ -36,6 +36,8 @@ export class HeldCall {
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
   mayHavePlaces: boolean
   stopped: Stop | null = null
+  /** How many deaths fewer the record tells of than there were (deaths.ts). */
+  spared = 0
   /** The last write of this execution, the one that lets go of the call. */
   letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
   #onLetGo: (() => void)[] = none
@@ -217,7 +219,8 @@ export class HeldCall {
     // It may just be settling or parking: what that wrote must not be written over.
     if (this.letGo === 'under way') await this.lettingGo()
     if (this.letGo !== 'not yet') return
-    if (as) this.progress = as
+    const before = as ?? this.progress
+    this.progress = { ...before, deaths: before.deaths + this.spared }
     // What may still run keeps its places: whoever claims it has them.
     const given = this.progress.state === 'running' ? nothing : this.giving()
     await this.host.store.commit(this.held({ updateCall: this.update(true), ...given, events: [] }))

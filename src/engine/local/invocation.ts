@@ -106,7 +106,7 @@ export class LocalInvocation implements Invocation {
     return this.#known.read
   }
   get deaths(): number {
-    return this.held.progress.deaths
+    return this.held.progress.deaths + this.held.spared
   }
   get resting(): boolean {
     return this.#known.resting(this.#host.clock.now())
@@ -155,10 +155,11 @@ export class LocalInvocation implements Invocation {
     const { args, terms, wait, outcome, settledAt, deaths, trouble } = held.progress
     const attempt = held.progress.attempt + 1
     this.#before = held.progress
-    held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths, trouble })
+    held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths: deaths + held.spared, trouble })
     const change = held.moved(held.event('call.started', at, { attempt }))
     if (how.places.length > 0) return this.#beginOnceHeld(held.write({ ...change, take: this.places.taking(how.places) }), body)
-    if (how.durable) return this.#beginOnceHeld(held.write(change), body)
+    // From here on a death counts again: also if it dies in its first moment.
+    if (how.durable || held.spared > 0) return this.#beginOnceHeld(held.write(change), body)
     held.ride(change)
     if (!held.surelyHeld()) return this.#beginOnceHeld(held.verifyHeld(), body)
     this.#before = null
@@ -176,6 +177,7 @@ export class LocalInvocation implements Invocation {
     while (!this.held.surelyHeld()) await this.held.verifyHeld()
     this.#before = null
     this.#begun = true
+    this.held.spared = 0
     return await body()
   }
 

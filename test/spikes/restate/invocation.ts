@@ -109,6 +109,7 @@ export class RestateInvocation implements Invocation {
     put: () => {},
     fence: () => [],
     tell: () => {},
+    rests: () => {},
     flush: () => Promise.resolve(),
   }
   readonly signal: AbortSignal
