@@ -1,6 +1,6 @@
 // What is taken back, what names do, and what wakes a session.
 
-import { createRuntime, type LiveEvent, type Model, type Runtime, tool } from 'pawl'
+import { createRuntime, type LiveEvent, type Model, type Runtime, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
@@ -82,17 +82,19 @@ describe('SESS-2: what a worker said that died over it is taken back', () => {
 })
 
 describe.each(stores)('names that every object has, on %s', (_, fresh) => {
-  test('SESS-3: a real tool named constructor is called again by the name that its model is told', async () => {
-    const made = ['constructor', 'constructor_'].map((name) =>
-      tool({ name, description: name, input, hints: { readOnly: true }, execute: () => `I am ${name}` }),
-    )
+  const made = (name: string): Tool => tool({ name, description: name, input, hints: { readOnly: true }, execute: () => `I am ${name}` })
+
+  test.each(['constructor', 'toString', 'hasOwnProperty', '__proto__'])('TOOL-3: no tool can be called %s', (name) => {
+    expect(() => made(name)).toThrow(expect.objectContaining({ code: 'tool_invalid', message: expect.stringContaining(`'${name}'`) }))
+  })
+
+  test('SESS-3: so the names of the history are those that the model is told', async () => {
     const model = scriptedModel([{ call: [{ name: 'constructor' }, { name: 'constructor_' }] }, 'Done'], { name: 'm' })
-    const { runtime, clock } = await open({ models: [model], tools: made }, fresh)
+    const { runtime, clock } = await open({ models: [model], tools: [made('constructor_')] }, fresh)
     await after(runtime.session('s').turn({ model: 'm', message: 'Hi' }).outcome, clock)
     const [, second] = model.requests
     const results = second?.messages.flatMap((message) => (message.role === 'tool' ? message.results : [])) ?? []
-    // Two tools are two names, and those of the history are among those that the model is given.
-    expect(new Set(results.map(({ name }) => name)).size).toBe(2)
+    expect(results.map(({ status }) => status)).toEqual(['failure', 'success'])
     for (const { name } of results) expect(second?.tools.map((each) => each.name)).toContain(name)
   })
 })
