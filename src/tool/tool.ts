@@ -227,6 +227,8 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   if (typeof name !== 'string' || !nameShape.test(name)) {
     throw new PawlError('tool_invalid', `The name ${JSON.stringify(name)} must be 1 to 64 of A-Z a-z 0-9 _ -.`)
   }
+  // Harmless here, but provider packages look names up in plain objects: there it would be something else.
+  if (name in Object.prototype) throw new PawlError('tool_invalid', `The name '${name}' is one that every object has.`)
   const wrong = (why: string): never => {
     throw new PawlError('tool_invalid', `Tool '${name}': ${why}.`)
   }

@@ -2,8 +2,10 @@
 // asked about by policy, and is limited like any other.
 
 import type { Duration } from '../kernel/duration.ts'
+import { PawlError } from '../kernel/errors.ts'
 import { fail } from '../kernel/outcome.ts'
 import type { Json } from '../kernel/value.ts'
+import type { Model } from '../model/model.ts'
 import type { AgentTurn } from '../tool/context.ts'
 import { jsonSchema } from '../tool/schema.ts'
 import { type Tool, tool, type ToolDefinition } from '../tool/tool.ts'
@@ -20,6 +22,9 @@ export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'in
 
 export function agent(definition: AgentDefinition): Tool<{ task: string }, Json> {
   const { name, title, description, approval, timeout = '1h', ...work } = definition
+  const { model, limits } = work
+  if (limits?.cost !== undefined && typeof model === 'object' && !(model as Partial<Model>).price)
+    throw new PawlError('tool_invalid', `Tool '${name}': limits.cost is set, and its model has no price to count it by.`)
   return tool({
     name,
     ...(title === undefined ? {} : { title }),
@@ -37,7 +42,7 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
     timeout,
     background: true,
     async execute({ task }, ctx): Promise<Json> {
-      const outcome = await ctx.turn({ ...work, message: task })
+      const outcome = await ctx.turn({ ...work, message: task }).catch(refused)
       switch (outcome.status) {
         case 'success':
           return outcome.value.end === 'finish' ? outcome.value.value : outcome.value.text
@@ -50,4 +55,11 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
       }
     },
   })
+}
+
+/** A turn that cannot be as the agent was made is no error of ours: what is wrong with it is said. */
+function refused(error: unknown): never {
+  throw error instanceof PawlError && error.code === 'turn_invalid'
+    ? fail(error.message, { code: error.code, class: 'unavailable', cause: error })
+    : error
 }

@@ -13,6 +13,10 @@ export async function mayHaveAsked(host: TurnHost, of: Scope, last: KeptMessage 
   // It does not wait for calls when the user says something.
   if (await isSaid(host, of)) return true
   const calls = await callsOnRecord(host, of, last)
-  // Those behind the last that are taken at once are never on record.
-  return calls[0] !== undefined && calls.every((call) => call === undefined || call.state === 'settled')
+  if (calls[0] === undefined) return false
+  for (const call of calls) {
+    // Those behind the last that are taken at once are never on record; for those that went on in the background it does not wait.
+    if (call && call.state !== 'settled' && !(await host.inBackground(of, call.uid))) return false
+  }
+  return true
 }

@@ -1,11 +1,13 @@
 // A conversation that no longer fits is summed up (SESS-10): what is older becomes a text by the model itself, what is newer stays as it was said. A call
 // is never parted from its result. The summary is on record like any message, and what it stands for stays on record too.
 
+import type { ModelPart } from '../call/project.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { bytesIn } from '../kernel/sizes.ts'
-import { callsIn, type Message, type SummaryMessage, textOf } from '../model/message.ts'
+import { callsIn, type Message, type SummaryMessage, textIn, textOf } from '../model/message.ts'
 import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../model/model.ts'
 import type { TurnUsage } from '../model/turn.ts'
+import { attachmentText } from '../tool/convert.ts'
 import { askModel } from './ask-model.ts'
 import { type History, type KeptMessage, tokensOf } from './history.ts'
 import type { TurnHost } from './host.ts'
@@ -26,6 +28,8 @@ interface Summing {
   readonly limit: number
   /** How much of the newest stays as it was said; half of the limit if left out. */
   readonly keep?: number
+  /** The limit says nothing of what the model can read: it is given all of what is older. */
+  readonly whole?: boolean
   readonly signal: AbortSignal
   next(message: SummaryMessage, upTo: number, usage: TurnUsage): ReturnType<History['next']>
   add(kept: KeptMessage): void
@@ -40,7 +44,7 @@ export async function sumUp(
   host: TurnHost,
   invocation: Invocation,
   history: History,
-  { model, limit, keep = limit / 2, signal, next, add }: Summing,
+  { model, limit, keep = limit / 2, whole = false, signal, next, add }: Summing,
 ): Promise<boolean> {
   // What is summed up already does not count: however long, it is not summed up again by itself.
   if (history.tokens <= limit) return false
@@ -52,7 +56,7 @@ export async function sumUp(
   const key = `summary:${upTo.number}`
   let added: ReturnType<History['next']> | null = null
   await invocation.run({ key, input: null, once: false }, async () => {
-    const { parts, usage } = await asked(text, limit * 2.5, (request) =>
+    const { parts, usage } = await asked(text, whole ? Infinity : Math.max(leastBytes, limit * 2.5), (request) =>
       askModel(host, invocation, model, { request, step: 0, signal, quiet: true }),
     )
     // A model that says nothing has lost it all: then its reader at least knows.
@@ -69,9 +73,10 @@ export async function sumUp(
 
 /** Of a text that is too long for it the model is given the beginning and the end: less and less, should it say so itself. */
 async function asked(text: string, mostBytes: number, ask: (request: ModelRequest) => Promise<ModelAnswer>): Promise<ModelAnswer> {
-  for (let most = mostBytes; ; most /= 4) {
-    // In bytes, which tell more of tokens than characters do.
-    const fits = Math.min(1, most / bytesIn(text))
+  // In bytes, which tell more of tokens than characters do.
+  const bytes = bytesIn(text)
+  for (let most = Math.min(mostBytes, bytes); ; most /= 2) {
+    const fits = most / bytes
     const half = Math.max(1, Math.floor((text.length * fits) / 2))
     const given = fits === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
     try {
@@ -83,7 +88,7 @@ async function asked(text: string, mostBytes: number, ask: (request: ModelReques
         settings: {},
       })
     } catch (error) {
-      if (!(error instanceof ModelFailure) || !error.tooLong || most / 4 < leastBytes) throw error
+      if (!(error instanceof ModelFailure) || !error.tooLong || most / 2 < leastBytes) throw error
     }
   }
 }
@@ -95,7 +100,8 @@ function cutAt(messages: readonly KeptMessage[], tokens: number): KeptMessage | 
   // The last message stays: it is what the model is to answer.
   for (const [index, each] of messages.slice(0, -1).entries()) {
     going += tokensOf(each.message)
-    if (!opensCalls(each.message, messages[index + 1]?.message)) cut = each
+    // That a frame began is nothing that could be summed up.
+    if (each.message.role !== 'frame' && !opensCalls(each.message, messages[index + 1]?.message)) cut = each
     if (going >= tokens && cut) break
   }
   return cut
@@ -112,14 +118,18 @@ function spoken(message: Message): string {
       return ['Assistant:', textOf(message), ...calls].filter((line) => line !== '').join('\n')
     }
     case 'tool':
-      return message.results
-        .map(({ name, parts }) => `Result of ${name}: ${textOf({ role: 'user', parts }).slice(0, longestResult)}`)
-        .join('\n')
+      return message.results.map(({ name, parts }) => `Result of ${name}: ${withFiles(parts, longestResult)}`).join('\n')
     case 'notice':
-      return `Runtime: ${textOf(message)}`
+      return `Runtime: ${withFiles(message.parts)}`
     case 'user':
-      return `User: ${textOf(message)}`
+      return `User: ${withFiles(message.parts)}`
     default:
       return textOf(message)
   }
+}
+
+/** Files are named, so that the summary can tell of them. */
+function withFiles(parts: readonly ModelPart[], longest = Infinity): string {
+  const files = parts.map((part) => (part.type === 'attachment' ? attachmentText(part.attachment.ref) : ''))
+  return [textIn(parts).slice(0, longest), ...files].filter((line) => line !== '').join('\n')
 }

@@ -19,7 +19,8 @@ export async function listen<T>(
   ask: (signal: AbortSignal, alive: () => void) => Promise<T>,
 ): Promise<T> {
   const own = new AbortController()
-  let heardAt = clock.now()
+  // What the wall clock is set to meanwhile does not matter.
+  let heardAt = clock.monotonic()
   let callOffGrace = (): void => {}
   let callOffIdle = (): void => {}
   let forget = (): void => {}
@@ -35,7 +36,7 @@ export async function listen<T>(
     // Looked at when it may have been too long, and not set anew with each of many pieces.
     const look = (ms: number): void => {
       callOffIdle = clock.timer(ms, () => {
-        const left = heardAt + idleMs - clock.now()
+        const left = heardAt + idleMs - clock.monotonic()
         if (left > 0) return look(left)
         const silent = new ModelFailure(`it said nothing for ${idleMs / 1_000} s`, { retryable: true })
         // First: what it says of being stopped is not why.
@@ -46,7 +47,7 @@ export async function listen<T>(
     look(idleMs)
   })
   try {
-    const asked = ask(own.signal, () => void (heardAt = clock.now()))
+    const asked = ask(own.signal, () => void (heardAt = clock.monotonic()))
     asked.catch(() => {}) // nobody hears of it any more
     return await Promise.race([asked, letGo])
   } finally {

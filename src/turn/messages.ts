@@ -19,6 +19,8 @@ export interface MessagesHost {
   readonly clock: Clock
   readonly ids: Ids
   readonly mostBytes: number
+  /** Of a file; any size if left out. */
+  readonly mostOfFile?: number
   /** Tells turns that wait. */
   said(of: Scope): void
   /** Comes to know the secrets of a session, so that none of them is shown. */
@@ -29,7 +31,8 @@ export interface MessagesHost {
 
 const mostListed = 1_000
 
-export function openMessages({ store, clock, ids, mostBytes, learn, shown, said }: MessagesHost, { tenant, session }: Scope): Messages {
+export function openMessages(host: MessagesHost, { tenant, session }: Scope): Messages {
+  const { store, clock, ids, mostBytes, mostOfFile = Infinity, learn, shown, said } = host
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {
@@ -44,7 +47,7 @@ export function openMessages({ store, clock, ids, mostBytes, learn, shown, said 
       })
     },
     async send(message, { when = 'next', id } = {}) {
-      const text = wordsOf(message, mostBytes)
+      const text = wordsOf(message, mostBytes, mostOfFile)
       if (when !== 'next' && when !== 'after')
         throw new PawlError('turn_invalid', `when is ${JSON.stringify(when)}, not 'next' or 'after'.`)
       if (id !== undefined && !isName(id)) throw new PawlError('turn_invalid', 'The id of a message is a text.')

@@ -26,7 +26,7 @@ import { ToolsOfTurn, toolTokens } from './tools-in-turn.ts'
 import { overCost, usageRow } from './usage.ts'
 import { tellNotice } from './tell-notice.ts'
 import type { TurnStop } from './turn-stop.ts'
-import { partsOf } from './user-words.ts'
+import { handedOver, partsOf } from './user-words.ts'
 
 type Keep = NonNullable<Change['keep']>
 type Ends = Promise<Outcome | null>
@@ -152,13 +152,9 @@ export class OpenTurn {
     if (last?.message.role !== 'tool') return null
     const known = this.#switched(control.switchFrame)
     if (known) return known
-    const { frame, task, initial } = control.switchFrame
-    this.#say({ role: 'frame', frame })
-    const said = [
-      ...(initial === undefined ? [] : [typeof initial === 'string' ? initial : JSON.stringify(initial)]),
-      ...(task === undefined ? [] : [task]),
-    ]
-    if (said.length > 0) this.#say({ role: 'user', parts: [{ type: 'text', text: said.join('\n\n') }] })
+    this.#say({ role: 'frame', frame: control.switchFrame.frame })
+    const said = handedOver(control.switchFrame)
+    if (said !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: said }] })
     return null
   }
 
@@ -176,17 +172,21 @@ export class OpenTurn {
     const last = this.#last
     if (last?.message.role !== 'assistant' || callsIn(last.message).length > 0) return null
     // What was said with its last answer is for the next turn.
-    if (this.#step < this.#limits.steps && (await isSaid(this.#host, this.#invocation.request.position))) return null
+    const mayGoOn = this.#step < this.#limits.steps && !this.#overCost
+    if (mayGoOn && (await isSaid(this.#host, this.#invocation.request.position))) return null
     return this.#ends('answer', null)
   }
 
   async hear(): Ends {
     if (this.#step >= this.#limits.steps) return tooManyAnswers(this.#step)
-    const model = this.#model
-    const over = overCost(this.#account, this.#limits.cost, model)
-    if (over) return over
+    if (this.#overCost) return this.#overCost
     // Of a turn that begins they are there already.
     if (this.#step > 0) await this.#hears(false)
+    // A model that is given its own last words has nothing to answer; looked at before anybody is paid to sum them up.
+    if ((this.#history.forModel().at(-1)?.role ?? 'assistant') === 'assistant')
+      // Woken for what another turn has heard meanwhile, it has nothing to do.
+      return isWoken(this.#id) ? this.#ends('answer', null) : nothingSaid()
+    const model = this.#model
     const { historyTokens } = this.#limits
     const beside = tokensIn(this.#instructions ?? '') + toolTokens(this.#tools.in(this.#frame.tools))
     try {
@@ -198,7 +198,7 @@ export class OpenTurn {
   }
 
   /** True if something was summed up. */
-  #sumUp(model: Model, how: { limit: number; keep?: number }, more: Pick<KeptMessage, 'tooLong'> = {}): Promise<boolean> {
+  #sumUp(model: Model, how: { limit: number; keep?: number; whole?: true }, more: Pick<KeptMessage, 'tooLong'> = {}): Promise<boolean> {
     return sumUp(this.#host, this.#invocation, this.#history, {
       model,
       ...how,
@@ -218,10 +218,8 @@ export class OpenTurn {
   async ask(): Ends {
     const model = this.#model
     for (;;) {
-      // A model that is given its own last words has nothing to answer.
-      if ((this.#history.forModel().at(-1)?.role ?? 'assistant') === 'assistant')
-        // Woken for what another turn has heard meanwhile, it has nothing to do.
-        return isWoken(this.#id) ? this.#ends('answer', null) : nothingSaid()
+      // A summary may have cost what was left.
+      if (this.#overCost) return this.#overCost
       try {
         await this.#answered(model)
         return null
@@ -270,7 +268,7 @@ export class OpenTurn {
     if (before >= 2) return error
     const limit = Math.floor(this.#history.tokens / 2)
     try {
-      const isShorter = await this.#sumUp(model, before === 0 ? { limit } : { limit, keep: 0 }, { tooLong: before + 1 })
+      const isShorter = await this.#sumUp(model, { limit, keep: before === 0 ? limit : 0, whole: true }, { tooLong: before + 1 })
       return isShorter ? null : error
     } catch (wrong) {
       return wrong
@@ -285,6 +283,10 @@ export class OpenTurn {
 
   get #limits(): CapabilityLimits {
     return strictest(this.#request, this.#host.switches.all.limits(this.#tools.on))
+  }
+
+  get #overCost(): Outcome | null {
+    return overCost(this.#account, this.#limits.cost, this.#model)
   }
 
   get #instructions(): string | null {

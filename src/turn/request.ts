@@ -4,6 +4,7 @@ import type { WordsRow } from '../journal/message.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
+import type { Sizes } from '../kernel/sizes.ts'
 import { encode } from '../kernel/value.ts'
 import { isCost } from '../model/account.ts'
 import type { CapabilityLimits } from '../model/capability.ts'
@@ -34,6 +35,7 @@ export interface TurnRequest {
 }
 
 interface Known {
+  readonly sizes: Pick<Sizes, 'attachment'>
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
 }
@@ -61,21 +63,22 @@ export function requestOf(given: StartTurn, known: Known, mostBytes: number): { 
   if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
   for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
   const { message, background, limits = {} } = given
-  const said = message === undefined ? null : wordsOf(message, mostBytes)
+  const said = message === undefined ? null : wordsOf(message, mostBytes, known.sizes.attachment)
   const { frame, model } = frameOf(given, known)
-  if (limits.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
+  const within = limitsOf(limits)
+  if (within.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
   return {
     model,
     request: {
       message: said,
       frame,
-      ...limitsOf(limits),
+      ...within,
       backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
     },
   }
 }
 
-function frameOf(given: StartTurn, known: Known): { frame: FrameTerms; model: Model } {
+function frameOf(given: StartTurn, known: Pick<Known, 'model' | 'frame'>): { frame: FrameTerms; model: Model } {
   const named = typeof given.frame === 'string' ? known.frame(given.frame) : given.frame
   if (typeof given.frame === 'string' && !named)
     throw new PawlError('frame_unknown', `The name is ${JSON.stringify(given.frame)}; createRuntime({ frames }) does not know it.`)

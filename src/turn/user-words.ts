@@ -5,10 +5,13 @@ import { attachmentsOf } from '../call/attachments-of.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Invocation } from '../engine/engine.ts'
 import type { WordsRow } from '../journal/message.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { isLoss, PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
 import { bytesIn, type Sizes } from '../kernel/sizes.ts'
+import type { Json } from '../kernel/value.ts'
 import type { UserFile, UserWords } from '../model/turn.ts'
+
+type FileRow = Exclude<WordsRow, string>['files'][number]
 
 /** Of all files of a message together. */
 const mostFileBytes = 20 * 1024 * 1024
@@ -16,7 +19,7 @@ const mostFileBytes = 20 * 1024 * 1024
 const wrong = (why: string): PawlError => new PawlError('turn_invalid', `${why}.`)
 
 /** As it goes on record. */
-export function wordsOf(given: UserWords, mostBytes: number): WordsRow {
+export function wordsOf(given: UserWords, mostBytes: number, mostOfFile: number): WordsRow {
   const { text = '', attachments = [], ...more } = typeof given === 'string' ? { text: given } : (given ?? {})
   const [odd] = Object.keys(more)
   if (odd !== undefined) throw wrong(`The message has '${odd}', which no message has`)
@@ -25,12 +28,15 @@ export function wordsOf(given: UserWords, mostBytes: number): WordsRow {
   if (text.trim() === '' && attachments.length === 0) throw wrong('The message is empty')
   if (bytesIn(text) > mostBytes) throw wrong(`The message has ${bytesIn(text)} bytes; at most ${mostBytes} are taken`)
   const files = (attachments as readonly UserFile[]).map(fileOf)
-  const size = files.reduce((sum, { base64 }) => sum + base64.length * 0.75, 0)
-  if (size > mostFileBytes) throw wrong(`The files of the message have ${Math.floor(size)} bytes; at most ${mostFileBytes} are taken`)
+  const sizes = files.map(({ base64 }) => Buffer.byteLength(base64, 'base64'))
+  const large = sizes.find((size) => size > mostOfFile)
+  if (large !== undefined) throw wrong(`A file of the message has ${large} bytes; at most ${mostOfFile} are kept of one`)
+  const all = sizes.reduce((sum, size) => sum + size, 0)
+  if (all > mostFileBytes) throw wrong(`The files of the message have ${all} bytes; at most ${mostFileBytes} are taken`)
   return files.length === 0 ? text : { text, files }
 }
 
-function fileOf(given: UserFile): Exclude<WordsRow, string>['files'][number] {
+function fileOf(given: UserFile): FileRow {
   const { data, mediaType, name } = given ?? {}
   if (typeof data !== 'string' && !(data instanceof Uint8Array)) throw wrong('data of an attachment is not bytes or a text')
   if (!isName(mediaType)) throw wrong('mediaType of an attachment is not a text')
@@ -46,8 +52,26 @@ export function partsOf(
 ): ModelPart[] {
   const { text, files } = typeof said === 'string' ? { text: said, files: [] } : said
   const { create } = attachmentsOf(invocation, sizes)
-  return [
-    ...(text === '' ? [] : [{ type: 'text' as const, text: clean(text) }]),
-    ...files.map(({ base64, ...about }) => ({ type: 'attachment' as const, attachment: create(Buffer.from(base64, 'base64'), about) })),
+  const partOf = ({ base64, mediaType, name: given }: FileRow): ModelPart => {
+    const data = Buffer.from(base64, 'base64')
+    const name = given === undefined ? {} : { name: clean(given) }
+    try {
+      return { type: 'attachment', attachment: create(data, { mediaType, ...name }) }
+    } catch (error) {
+      if (isLoss(error)) throw error
+      // Taken where more is allowed: the turn, and those after it, go on without it.
+      const named = name.name === undefined ? '' : ` ${JSON.stringify(name.name)}`
+      return { type: 'text', text: `\n[file${named}: ${mediaType}, ${data.length} bytes, which could not be kept here]` }
+    }
+  }
+  return [...(text === '' ? [] : [{ type: 'text' as const, text: clean(text) }]), ...files.map(partOf)]
+}
+
+/** What a frame is told by the tool that hands the turn to it; null if nothing. */
+export function handedOver({ task, initial }: { readonly task?: string; readonly initial?: Json }): string | null {
+  const said = [
+    ...(initial === undefined ? [] : [typeof initial === 'string' ? initial : JSON.stringify(initial)]),
+    ...(task === undefined ? [] : [task]),
   ]
+  return said.length === 0 ? null : said.join('\n\n')
 }

@@ -253,14 +253,14 @@ test('TOOL-8: the schema is taken without the mark too, as a Standard Schema', a
   expect(Symbol.for('vercel.ai.schema') in jsonSchema({})).toBe(true) // the mark is still theirs
 })
 
-test('TOOL-3: a toolset is sorted, leaves internal tools out, and takes any name', async () => {
+test('TOOL-3: a toolset is sorted, leaves internal tools out, and takes any name that a tool can have', async () => {
   const make = (name: string, internal = false) =>
     tool({ name, description: name, input: z.object({}), internal, execute: () => name }) as Tool
-  const { session } = await watched([make('zed'), make('__proto__'), make('hidden', true), make('constructor')])
+  const { session } = await watched([make('zed'), make('__proto___'), make('hidden', true), make('constructor-')])
   const set = aiTools(session)
-  expect(Object.keys(set)).toEqual(['__proto__', 'constructor', 'zed'])
-  const { prompts } = await loops.generateText(scripted([['a', '__proto__', '{}']]), set)
-  expect(resultsShown(prompts)).toEqual([['a', { type: 'text', value: '__proto__' }]])
+  expect(Object.keys(set)).toEqual(['__proto___', 'constructor-', 'zed'])
+  const { prompts } = await loops.generateText(scripted([['a', '__proto___', '{}']]), set)
+  expect(resultsShown(prompts)).toEqual([['a', { type: 'text', value: '__proto___' }]])
   expect(aiTools(session, { tools: [] })).toEqual({})
 })
 

@@ -230,16 +230,16 @@ test('SESS-2: usage that is told in parts is summed', async () => {
   })
 })
 
-test('SESS-11 TOOL-3: usage of a tool that is called like something every object has', async () => {
+test('SESS-11 TOOL-3: usage of a model that is called like something every object has', async () => {
   const model = scriptedModel(
-    [{ when: 'sum', say: 'short', usage: { inputTokens: 5, outputTokens: 1 } }, { call: { name: 'constructor' } }, 'ok'],
+    [{ when: 'sum', say: 'short', usage: { inputTokens: 5, outputTokens: 1 } }, { call: { name: 'odd' } }, 'ok'],
     {
       name: 'toString',
       price: { input: 1, output: 1 },
     },
   )
   const odd = tool({
-    name: 'constructor',
+    name: 'odd',
     description: 'd',
     input,
     onCrash: 'rerun',
@@ -250,7 +250,7 @@ test('SESS-11 TOOL-3: usage of a tool that is called like something every object
   const ended = await after(session.turn({ model, message: 'Go' }).outcome, clock)
   expect(ended).toMatchObject({ value: { status: 'success', value: { usage: { cost: expect.any(Number) } } } })
   const { total, tools, models } = await session.usage()
-  expect(tools.constructor).toMatchObject({ inputTokens: 5, times: 1 })
+  expect(tools.odd).toMatchObject({ inputTokens: 5, times: 1 })
   expect(models.toString).toMatchObject({ times: 3 })
   expect(total.times).toBe(3)
 })

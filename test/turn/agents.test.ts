@@ -67,14 +67,14 @@ for (const [kind, fresh] of [
       })
     })
 
-    test('SESS-11 TOOL-3: tools and models with names of the language are on their own accounts', async () => {
+    test('SESS-11 TOOL-3: models with names of the language are on their own accounts', async () => {
       const { clock, store } = fresh()
       const model = scriptedModel(['Yes'], { name: 'toString' })
-      const asks = tool({ name: 'constructor', description: 'd', input, execute: async (_, ctx) => (await ctx.complete('Well?')).text })
+      const asks = tool({ name: 'asks', description: 'd', input, execute: async (_, ctx) => (await ctx.complete('Well?')).text })
       const runtime = await createRuntime({ store, clock, logger: quiet, tools: [asks], models: [model] })
       runtimes.push(runtime)
       const session = runtime.session('s')
-      expect(await after(session.run([{ id: 'a', name: 'constructor' }]), clock)).toMatchObject({ value: [{ value: 'Yes' }] })
+      expect(await after(session.run([{ id: 'a', name: 'asks' }]), clock)).toMatchObject({ value: [{ value: 'Yes' }] })
       const { total, models, tools } = await session.usage()
       expect([total, ...Object.values(models), ...Object.values(tools)].map(({ times }) => times)).toEqual([1, 1, 1])
       expect(total.inputTokens).toBeGreaterThan(0)

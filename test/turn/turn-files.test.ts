@@ -109,6 +109,21 @@ describe.each([
   })
 })
 
+test('SESS-4 VAL-8: a file that was taken where more is allowed is named in words where it cannot be kept', async () => {
+  const { clock, store } = freshMemory()
+  const { model, seen } = looking()
+  const terms = { store: { ...store, close: async () => {} }, clock, logger: quiet, models: [model] }
+  const door = await createRuntime({ ...terms, worker: false })
+  runtimes.push(door)
+  await door
+    .session('s')
+    .messages.send({ text: 'Look', attachments: [{ data: 'x'.repeat(200), mediaType: 'text/plain', name: 'long.txt' }] })
+  const worker = await createRuntime({ ...terms, sizes: { attachment: 100 } })
+  runtimes.push(worker)
+  expect(await after(worker.session('s').turn({ model }).outcome, clock)).toMatchObject({ value: { status: 'success' } })
+  expect(seen).toEqual(['Look\n[file "long.txt": text/plain, 200 bytes, which could not be kept here]'])
+})
+
 test('SESS-1: what is no message is refused, and nothing is recorded', async () => {
   const { clock, store } = freshMemory()
   const runtime = await createRuntime({ store, clock, logger: quiet })

@@ -1,6 +1,7 @@
 // What a turn does when its model cannot read it all, says nothing, or costs too much; and what is told to those who watch.
 
 import {
+  agent,
   createRuntime,
   type LiveEvent,
   type Model,
@@ -9,6 +10,7 @@ import {
   result,
   type Runtime,
   type RuntimeOptions,
+  type Tool,
   tool,
 } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
@@ -245,6 +247,18 @@ describe('POL-8: what models may cost', () => {
       expect(() => runtime.session('s').turn({ model, message: 'Go', limits: { cost: cost as number } })).toThrow(
         expect.objectContaining({ code: 'turn_invalid' }),
       )
+  })
+
+  test('nor can an agent with such a model: refused when it is made, or, if only its name is known, when it is asked', async () => {
+    const model = scriptedModel(['Free?'], { name: 'free' })
+    const made = (of: string | typeof model): Tool => agent({ name: 'clerk', description: 'd', model: of, limits: { cost: 1 } })
+    expect(() => made(model)).toThrow(expect.objectContaining({ code: 'tool_invalid', message: expect.stringContaining('has no price') }))
+    const { runtime, clock } = await open({ tools: [made('free')], models: [model] })
+    const ran = runtime.session('s').run([{ id: 'a', name: 'clerk', input: { task: 'Go' } }])
+    expect(await after(ran, clock)).toMatchObject({
+      value: [{ failure: { class: 'unavailable', code: 'turn_invalid', message: expect.stringContaining('has no price') } }],
+    })
+    expect(model.asked).toBe(0)
   })
 })
 

@@ -20,7 +20,7 @@ interface ProviderError {
 /** What may pass is said to be so; what a provider wrote is for the log alone. */
 export function failureOf(error: unknown, began: boolean, { aborted }: AbortSignal): ModelFailure {
   if (error instanceof ModelFailure) return error
-  const said = (typeof error === 'object' && error !== null ? error : {}) as ProviderError
+  const said = saidIn(error)
   const { statusCode, isRetryable } = said
   if (aborted) return new ModelFailure('it was stopped', { cause: error })
   const status = typeof statusCode === 'number' ? statusCode : null
@@ -30,6 +30,15 @@ export function failureOf(error: unknown, began: boolean, { aborted }: AbortSign
   const afterMs = afterOf(said)
   return new ModelFailure(what, { retryable: mayPass(said, began), cause: error, ...(afterMs === null ? {} : { afterMs }) })
 }
+
+/** What was thrown, what an event of a stream carries (`{ type: 'error', error }`), or words alone. */
+function saidIn(error: unknown): ProviderError {
+  const { type, error: inner } = fieldsOf(error) as ProviderError & { readonly error?: unknown }
+  return fieldsOf(type === 'error' && inner ? inner : error)
+}
+
+const fieldsOf = (error: unknown): ProviderError =>
+  typeof error === 'object' && error !== null ? error : typeof error === 'string' ? { message: error } : {}
 
 const tooLong = 'what it was given is longer than it can read'
 
