@@ -1,52 +1,36 @@
 // `npm run bench:background`: what tasks cost under load. A thousand tasks of one tenant are queued: how long until another tenant's first one starts, beside how long
-// it takes when nothing is queued. And listing the tasks of a session that has 100,000 finished ones, beside one that has 100. On SQLite and on a real PostgreSQL.
+// it takes when nothing is queued; the same with 50,000, and what memory they take. And listing the tasks of a session that has 100,000 finished ones, beside one that has 100. On SQLite and on a real PostgreSQL.
 //
-// ONLY=sqlite or ONLY=postgres does one of them. BENCH_DIR is where files lie, TMPDIR where PostgreSQL's lie.
+// ONLY=sqlite or ONLY=postgres does one of them, PARTS=fairness,crowd,listing some of it, CROWD and FINISHED with other numbers. BENCH_DIR is where files lie, TMPDIR where PostgreSQL's lie.
 
+import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
-import { z } from 'zod'
 import { openRuntime } from '../../src/runtime.ts'
 import type { Runtime } from '../../src/runtime/options.ts'
-import { tool } from '../../src/tool/tool.ts'
+import type { Crowd } from './crowd.ts'
+import { keys, median, quiet, tools, tries, untilBegun, work } from './tools.ts'
 import { type Server, startServer } from '../../test/postgres/server.ts'
 
 const queued = 1_000
 const finished = 100_000
-const tries = 15
+const crowded = Number(process.env.CROWD ?? 50_000)
 
-const keys = { secret: Buffer.alloc(32, 7) }
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-/** When a task of the other tenant began, by performance.now(). */
-let began = (_at: number): void => {}
-const work = tool({
-  name: 'work',
-  description: 'Works for a moment',
-  input: z.object({ ms: z.number() }),
-  hints: { readOnly: true },
-  background: true,
-  execute: ({ ms }) => new Promise<void>((done) => void setTimeout(done, ms)),
-})
-const first = tool({
-  name: 'first',
-  description: 'Tells that it has begun',
-  input: z.object({}),
-  hints: { readOnly: true },
-  background: true,
-  execute: () => began(performance.now()),
-})
-
-const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] as number
-
-/** From the call of start until the body has begun. */
-async function untilBegun(runtime: Runtime, n: number): Promise<number> {
-  const { promise, resolve: begin } = Promise.withResolvers<number>()
-  began = begin
-  const from = performance.now()
-  await runtime.session(`s${n}`, { tenant: 'other' }).tasks.start({ tool: first, wake: 'silent' })
-  return (await promise) - from
+/** In a process of its own, so that what it takes is its own. */
+function crowd(store: string): Promise<Crowd> {
+  return new Promise((done, fail) => {
+    const child = fork(join(import.meta.dirname, 'crowd.ts'), [store, String(crowded)], {
+      execArgv: ['--conditions=@pawl/source', '--expose-gc'],
+    })
+    let answer: { done: Crowd } | { error: string } = { error: 'The crowd ended without an answer.' }
+    child.once('message', (told) => {
+      answer = told as typeof answer
+      child.kill('SIGKILL')
+    })
+    child.once('exit', () => ('done' in answer ? done(answer.done) : fail(new Error(answer.error))))
+  })
 }
 
 async function fairness(open: () => Promise<Runtime>): Promise<{ alone: number; loaded: number }> {
@@ -106,7 +90,7 @@ try {
     if (process.env.ONLY !== undefined && process.env.ONLY !== kind) continue
     if (kind === 'postgres') server = await startServer()
     let count = 0
-    const fresh = async (): Promise<() => Promise<Runtime>> => {
+    const make = async (): Promise<string> => {
       let store = `sqlite:${join(dir, `${count++}.db`)}`
       if (server) {
         const { connection } = server
@@ -116,12 +100,27 @@ try {
         await admin.end()
         store = `postgres://${connection.user}:${connection.password}@${connection.host}:${connection.port}/tasks${count}`
       }
-      return () => openRuntime({ store, tools: [work, first], keys, logger: quiet })
+      return store
     }
-    const { alone, loaded } = await fairness(await fresh())
-    console.log(
-      `| the first task of a tenant begins, ${queued} of another are queued | ${kind} | ${ms(loaded)} | ${ms(alone)} with none | ${(loaded / alone).toFixed(2)} × (goal 2) |`,
-    )
+    const fresh = async (): Promise<() => Promise<Runtime>> => {
+      const store = await make()
+      return () => openRuntime({ store, tools, keys, logger: quiet })
+    }
+    const wants = (part: string): boolean => (process.env.PARTS ?? 'fairness,crowd,listing').includes(part)
+    const begins = (of: number, { alone, loaded }: { alone: number; loaded: number }): void =>
+      console.log(
+        `| the first task of a tenant begins, ${of} of another are queued | ${kind} | ${ms(loaded)} | ${ms(alone)} with none | ${(loaded / alone).toFixed(2)} × (goal 2) |`,
+      )
+    if (wants('fairness')) begins(queued, await fairness(await fresh()))
+    if (wants('crowd')) {
+      const many = await crowd(await make())
+      begins(crowded, many)
+      console.log(
+        `| memory (RSS) of the worker that queued them, at most | ${kind} | ${many.most.toFixed(0)} MB | ${many.before.toFixed(0)} MB before; ${many.heap.toFixed(0)} MB in use after a collection | (goal 512 MB) |`,
+      )
+      console.log(`| to put them on record | ${kind} | ${many.toQueue.toFixed(1)} s | ${many.left} had not ended | |`)
+    }
+    if (!wants('listing')) continue
     const list = await listing(await fresh())
     console.log(
       `| the newest 50 tasks of ${process.env.FINISHED ?? finished} | ${kind} | ${ms(list.many)} | ${ms(list.few)} of 100 | ${(list.many / list.few).toFixed(2)} × |`,

@@ -140,6 +140,7 @@ export function openTurns(host: TurnsHost): Turns {
           clock,
           ids,
           mostBytes: sizes.arguments,
+          mostOfFile: sizes.attachment,
           shown: (message) => host.redact.deep(shownMessage(message, host.tools(of))),
           learn,
           said: (whose) => said.said(whose),

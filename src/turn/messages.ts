@@ -20,7 +20,7 @@ export interface MessagesHost {
   readonly ids: Ids
   readonly mostBytes: number
   /** Of a file; any size if left out. */
-  readonly mostOfFile?: number
+  readonly mostOfFile: number
   /** Tells turns that wait. */
   said(of: Scope): void
   /** Comes to know the secrets of a session, so that none of them is shown. */
@@ -32,7 +32,7 @@ export interface MessagesHost {
 const mostListed = 1_000
 
 export function openMessages(host: MessagesHost, { tenant, session }: Scope): Messages {
-  const { store, clock, ids, mostBytes, mostOfFile = Infinity, learn, shown, said } = host
+  const { store, clock, ids, mostBytes, mostOfFile, learn, shown, said } = host
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {

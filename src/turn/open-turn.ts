@@ -122,10 +122,7 @@ export class OpenTurn {
       signal: this.#stop.signal,
     })
     if (ran.unheard.length > 0)
-      this.#host.logger.warn('Several tools wanted to end or hand over the turn; the first was heard', {
-        turn: this.#id,
-        others: ran.unheard,
-      })
+      this.#host.logger.warn('Several tools wanted to end the turn; the first was heard', { turn: this.#id, others: ran.unheard })
     this.#say({ role: 'tool', results: ran.results }, this.#tools.reveal(this.#frame.tools, ran.mistaken), {
       ...(ran.unheard.length > 0 ? { unheard: ran.unheard } : {}),
       ...(ran.control ? { control: ran.control } : {}),

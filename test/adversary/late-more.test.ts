@@ -88,15 +88,13 @@ describe.each([
     const { clock, open } = world()
     const t = tool({ name: 'work', description: 'd', input, onCrash: 'rerun', background: true, execute: () => 'ok' })
     const runtime = await open({ tools: [t] })
-    const [made] = await runtime
-      .session('s')
-      .run([
-        {
-          id: 'c',
-          name: 'spawn_background',
-          input: { tool: 'work', args: {}, schedule: { cron_expression: '0 9 * * 1', timezone: 'UTC' } },
-        },
-      ])
+    const [made] = await runtime.session('s').run([
+      {
+        id: 'c',
+        name: 'spawn_background',
+        input: { tool: 'work', args: {}, schedule: { cron_expression: '0 9 * * 1', timezone: 'UTC' } },
+      },
+    ])
     expect(made?.status).toBe('success')
     await clock.advance(1_000)
     const events = await eventsOf(runtime)

@@ -62,6 +62,7 @@ if (process.env.PAWL_POISON_ORDERS !== undefined) {
     lease: poisonLease,
     logger: { debug() {}, info() {}, warn() {}, error() {} },
   })
+  // Nobody is left to be told, or to end it.
   process.on('disconnect', () => process.exit())
   setInterval(() => {}, 1_000)
 }

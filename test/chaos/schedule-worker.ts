@@ -121,7 +121,7 @@ if (process.env.PAWL_SCHEDULE_ORDERS !== undefined) {
     keys,
     logger: { debug() {}, info() {}, warn() {}, error: (message, fields) => console.error(message, fields) },
   })
-  // Whoever started it is gone: nobody would end it.
+  // Nobody is left to be told, or to end it.
   process.on('disconnect', () => process.exit())
   process.send?.('ready')
   setInterval(() => {}, 1_000)

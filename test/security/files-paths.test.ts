@@ -13,6 +13,7 @@ import { memoryStore } from '../../src/store/memory.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { codeOf } from '../files/cases.ts'
 import { keepingOn } from '../files/keeping.ts'
+import { long } from '../long.ts'
 import { payloads, planted } from './file-payloads.ts'
 import { type Ground, ground, secret } from './outside.ts'
 
@@ -71,7 +72,7 @@ const textOf = (answer: unknown): string => {
 
 test(
   `BOX-2: ${payloads.length} paths through 14 operations, in the store and in a folder: the same answers, and 0 escapes`,
-  { timeout: 120_000 },
+  { timeout: long ? 600_000 : 120_000 },
   async () => {
     const { root, trace, outside } = made()
     const before = trace()

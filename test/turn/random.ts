@@ -60,12 +60,15 @@ export interface AskedTurn {
   readonly session: string
   readonly given: StartTurn
   readonly turn: Turn
+  readonly worker: Worker
+  readonly askedAt: number
 }
 
 export interface Worker {
   readonly name: string
   readonly runtime: Runtime
   dead: boolean
+  diedAt: number
   /** Until then its store does not answer. */
   awayUntil: number
   cutOff(ms: number): void
@@ -175,6 +178,7 @@ export class RandomWorld {
       name: `w${this.workers.length}`,
       runtime: null as unknown as Runtime,
       dead: false,
+      diedAt: Infinity,
       awayUntil: 0,
       cutOff: (ms: number): void => {
         this.note(`${worker.name} is cut off for ${ms}`)
@@ -187,6 +191,7 @@ export class RandomWorld {
       die: (): void => {
         if (worker.dead) return
         worker.dead = true
+        worker.diedAt = this.clock.now()
         this.deaths++
         this.note(`${worker.name} dies`)
         dying.die()
@@ -411,7 +416,8 @@ function randomTools(world: RandomWorld): Tool[] {
 
 const text = (what: string, world: RandomWorld): string => `${what} ${world.next()} ${'x'.repeat(world.oneOf([0, 0, 200]))}`.trim()
 
-function startTurn(world: RandomWorld, { runtime, name }: Worker, session: string): void {
+function startTurn(world: RandomWorld, worker: Worker, session: string): void {
+  const { runtime, name } = worker
   const id = `t${world.next()}`
   const limits = {
     steps: world.oneOf([1, 3, 6]),
@@ -434,7 +440,7 @@ function startTurn(world: RandomWorld, { runtime, name }: Worker, session: strin
     (outcome) => world.note(`${id} ended: ${outcome.status} ${outcome.status === 'failure' ? outcome.failure.code : ''}`),
     nothing,
   )
-  world.turns.push({ id, session, given, turn })
+  world.turns.push({ id, session, given, turn, worker, askedAt: world.clock.now() })
   world.note(`${name} ${session} begins ${id} ${JSON.stringify(given)}`)
 }
 

@@ -1,0 +1,54 @@
+// One tenant queues very many tasks, in a fresh process that this file is: `node crowd.ts <store> <how many>`. How large the process gets, and how long another
+// tenant's first task then takes to begin. Tells its parent in one message.
+
+import { openRuntime } from '../../src/runtime.ts'
+import { keys, median, quiet, tools, tries, untilBegun, work } from './tools.ts'
+
+export interface Crowd {
+  /** Milliseconds. */
+  readonly alone: number
+  readonly loaded: number
+  /** MB: before the crowd, the most while it was queued and some of it ran, and what is in use after a collection. */
+  readonly before: number
+  readonly most: number
+  readonly heap: number
+  /** Seconds to put them on record. */
+  readonly toQueue: number
+  /** How many had not ended when it was measured. */
+  readonly left: number
+}
+
+async function crowd(store: string, count: number): Promise<Crowd> {
+  const runtime = await openRuntime({ store, tools, keys, logger: quiet })
+  await untilBegun(runtime, 0)
+  const alone: number[] = []
+  for (let n = 1; n <= tries; n++) alone.push(await untilBegun(runtime, n))
+  globalThis.gc?.()
+  const before = process.memoryUsage.rss()
+  const from = performance.now()
+  for (let n = 0; n < count; n += 500) {
+    const some = Array.from({ length: Math.min(500, count - n) }, (_, at) =>
+      runtime.session(`crowd${(n + at) % 1_000}`, { tenant: 'crowd' }).tasks.start({ tool: work, input: { ms: 250 }, wake: 'silent' }),
+    )
+    await Promise.all(some)
+    process.stderr.write(`\r${n + some.length} of ${count} queued `)
+  }
+  process.stderr.write('\r')
+  const toQueue = (performance.now() - from) / 1000
+  const loaded: number[] = []
+  for (let n = 1; n <= tries; n++) loaded.push(await untilBegun(runtime, tries + n))
+  const open = Array.from({ length: 1_000 }, (_, n) =>
+    runtime.session(`crowd${n}`, { tenant: 'crowd' }).tasks.list({ state: 'open', limit: 500 }),
+  )
+  const left = (await Promise.all(open)).reduce((sum, of) => sum + of.length, 0)
+  const most = process.resourceUsage().maxRSS / 1024
+  for (let time = 0; time < 3; time++) globalThis.gc?.()
+  const heap = process.memoryUsage().heapUsed / 2 ** 20
+  return { alone: median(alone), loaded: median(loaded), before: before / 2 ** 20, most, heap, toQueue, left }
+}
+
+process.on('disconnect', () => process.exit(1))
+crowd(process.argv[2] as string, Number(process.argv[3])).then(
+  (done) => process.send?.({ done }),
+  (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
+)
