@@ -16,6 +16,8 @@ import { type Server, startServer } from '../../test/postgres/server.ts'
 
 const queued = 1_000
 const finished = 100_000
+/** So many are started and waited for at once: more would wait for connections for longer than they may. */
+const atOnce = 200
 const crowded = Number(process.env.CROWD ?? 50_000)
 
 /** In a process of its own, so that what it takes is its own. */
@@ -52,8 +54,10 @@ async function listing(open: () => Promise<Runtime>): Promise<{ few: number; man
   const runtime = await open()
   const fill = async (session: string, count: number): Promise<void> => {
     const { tasks } = runtime.session(session)
-    for (let from = 0; from < count; from += 500) {
-      const some = Array.from({ length: Math.min(500, count - from) }, () => tasks.start({ tool: work, input: { ms: 0 }, wake: 'silent' }))
+    for (let from = 0; from < count; from += atOnce) {
+      const some = Array.from({ length: Math.min(atOnce, count - from) }, () =>
+        tasks.start({ tool: work, input: { ms: 0 }, wake: 'silent' }),
+      )
       const ids = (await Promise.all(some)).map(({ id }) => id)
       await Promise.all(ids.map((id) => tasks.wait(id)))
       process.stderr.write(`\r${session}: ${from + some.length} of ${count} finished `)
