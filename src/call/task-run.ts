@@ -125,7 +125,9 @@ export class RunOfTask {
     if (!hears(this.terms.wake, about)) return { keep: [], tells: [] }
     const at = this.#host.clock.now()
     const { position, uid } = this.#invocation.request
-    const key = noticeKey(at, `${uid}:${this.#invocation.attempt}`, ++this.#notices)
+    // That it was lost is told before the next attempt has begun: it takes no number of the one that is gone.
+    const writer = `${uid}:${this.#invocation.attempt}${about === 'lost' ? ':lost' : ''}`
+    const key = noticeKey(at, writer, ++this.#notices)
     const { row, added } = noticeOf(position, key, { at, about, task: this.terms.id, title: this.title, text })
     return { keep: [row, ...this.#host.wakes.rows(position, key)], tells: [{ type: 'notice.added', body: added }] }
   }

@@ -48,7 +48,9 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     expect(log).toContain(`[system] ${text}\n`)
     const { text: result } = await runtime.session('s').files.read(task.resultPath ?? '')
     expect(JSON.parse(result ?? '')).toEqual({ status: 'cancelled', message: text })
-    expect((await runtime.session('s').notices.list()).filter((notice) => notice.task === task.id)).toMatchObject([{ about: 'end' }])
+    expect((await runtime.session('s').notices.list()).filter((notice) => notice.task === task.id && notice.about === 'end')).toMatchObject(
+      [{ about: 'end' }],
+    )
     await expect(runtime.session('s').tasks.signal(task.id, 'go')).rejects.toMatchObject({ code: 'task_over' })
     await vi.waitFor(async () =>
       expect(await store.unsettled({ of: { tenant: 'default', session: 's' }, after: '', limit: 9 })).toEqual([]),
