@@ -30,22 +30,22 @@ test('the README shows examples/refund.ts, and it does what it says', { timeout:
   }
 })
 
-/** Runs the README's example until it is killed at a point (0: at none), or to its end. What Node compiles is kept: it is started often. */
-const runKilledAt = (at: number, { dir, compiled }: { dir: string; compiled: string }): Promise<{ killed: boolean; shown: string }> =>
+/** Runs the README's example until it is killed at a point (0: at none), or to its end. */
+const runKilledAt = (at: number, dir: string): Promise<{ killed: boolean; shown: string }> =>
   new Promise((resolve, reject) => {
     const args = ['--conditions=@pawl/source', '--import', join(root, 'test/child-kill-at.ts'), join(root, 'examples/refund.ts')]
-    const env = { ...process.env, NO_COLOR: '1', NODE_COMPILE_CACHE: compiled, KILL_AT: String(at) }
+    const env = { ...process.env, NO_COLOR: '1', KILL_AT: String(at) }
     execFile(process.execPath, args, { cwd: dir, timeout: 60_000, env }, (error, shown, said) => {
       if (error && error.signal !== 'SIGKILL') reject(new Error(`At point ${at}: ${said}`, { cause: error }))
       else resolve({ killed: error !== null, shown })
     })
   })
 
-async function afterKillAt(at: number, compiled: string): Promise<{ killed: boolean; shown: string; effects: string[] }> {
+async function afterKillAt(at: number): Promise<{ killed: boolean; shown: string; effects: string[] }> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-readme-'))
   try {
-    const first = await runKilledAt(at, { dir, compiled })
-    const { shown } = first.killed ? await runKilledAt(0, { dir, compiled }) : first
+    const first = await runKilledAt(at, dir)
+    const { shown } = first.killed ? await runKilledAt(0, dir) : first
     const lines = readFileSync(join(dir, 'outside.ledger'), 'utf8').trim().split('\n')
     return { killed: first.killed, shown, effects: lines.map((line) => (JSON.parse(line) as { what: string }).what) }
   } finally {
@@ -56,23 +56,18 @@ async function afterKillAt(at: number, compiled: string): Promise<{ killed: bool
 const everywhere =
   'DUR-1 DUR-3: the README’s example, killed at every commit and every effect and started again, ends with each effect once'
 test(everywhere, { timeout: 150_000 }, async () => {
-  const compiled = mkdtempSync(join(tmpdir(), 'pawl-compiled-'))
   const check = async (at: number): Promise<boolean> => {
-    const { killed, shown, effects } = await afterKillAt(at, compiled)
+    const { killed, shown, effects } = await afterKillAt(at)
     expect(shown, `killed at point ${at}`).toMatch(/^success/)
     expect(effects, `killed at point ${at}`).toEqual(['refund', 'mail'])
     return killed
   }
-  try {
-    expect(await check(0)).toBe(false)
-    let points = 0
-    for (let more = true; more;) {
-      const killed = await Promise.all([1, 2, 3, 4].map((next) => check(points + next)))
-      points += killed.filter(Boolean).length
-      more = killed.every(Boolean)
-    }
-    expect(points).toBeGreaterThanOrEqual(12) // before and after 2 effects and 4 commits
-  } finally {
-    rmSync(compiled, { recursive: true })
+  expect(await check(0)).toBe(false)
+  let points = 0
+  for (let more = true; more;) {
+    const killed = await Promise.all([1, 2, 3, 4].map((next) => check(points + next)))
+    points += killed.filter(Boolean).length
+    more = killed.every(Boolean)
   }
+  expect(points).toBeGreaterThanOrEqual(12) // before and after 2 effects and 4 commits
 })

@@ -1,6 +1,6 @@
 // The cleaner alone: each rule of its comment, and that hostile input costs no more than its length.
 
-import fc from 'fast-check'
+import { fc } from '../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
 import { cleanTerminal, cleanValue, fromTerminal } from './terminal.ts'
 import { type Json, mintAttachment } from '../kernel/value.ts'

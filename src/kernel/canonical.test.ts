@@ -1,5 +1,5 @@
 import canonicalize from 'canonicalize'
-import fc from 'fast-check'
+import { fc } from '../../test/chance.ts'
 import { expect, test } from 'vitest'
 import { canonical } from './canonical.ts'
 import type { Json } from './value.ts'

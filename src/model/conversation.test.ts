@@ -1,6 +1,6 @@
 // SESS-3: whatever stands on record, what goes out keeps to what providers ask for.
 
-import fc from 'fast-check'
+import { fc } from '../../test/chance.ts'
 import { expect, test } from 'vitest'
 import { problemsIn } from '../../test/turn/model-rules.ts'
 import { conversationOf } from './conversation.ts'

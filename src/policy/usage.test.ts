@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
 import { type Budget, type Budgets, defineBudgets, overBudget } from './budget.ts'
 import { charge, newUsage, readUsage, type Usage, usageText } from './usage.ts'

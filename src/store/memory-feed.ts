@@ -65,7 +65,7 @@ export class MemoryFeed {
         yield { tenant, session }
   }
 
-  /** Takes such events from a session; tells how many. With `anew` a session that has none left begins from sequence 1. */
+  /** Takes such events from a session; tells how many. With `anew` a session of which this took the last begins from sequence 1. */
   erase(of: { tenant: string; session: string }, isGone: (event: NewEvent) => boolean, anew: boolean): number {
     const line = this.#line(of)
     if (!line) return 0
@@ -78,11 +78,12 @@ export class MemoryFeed {
       this.#erased = { count, position: Math.max(this.#erased.position, position) }
       return false
     })
-    if (anew && line.positions.length === 0) {
+    const taken = before - line.positions.length
+    if (anew && taken > 0 && line.positions.length === 0) {
       this.#gone.set(frame(of.tenant, of.session), line.erased)
       this.#lines.get(of.tenant)?.delete(of.session)
     }
-    return before - line.positions.length
+    return taken
   }
 
   #line({ tenant, session }: { tenant: string; session: string }): Line | undefined {

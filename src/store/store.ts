@@ -273,7 +273,7 @@ export interface Store {
    * Forgets one page of settled calls: with their steps, waits and events, and with the attachments that no other call uses, in one
    * transaction. A session that has an open call is left whole: a body or a batch that goes on asks for what it had called. After the last
    * call come the events that tell of no call on record, many at a time: all of them, or with `settledBefore` those that are older. The
-   * sequence of a session goes on after what was erased.
+   * sequence of a session goes on after what was erased; where one without `settledBefore` took the last, it begins anew.
    */
   erase(query: EraseQuery): Soon<ErasedPage>
   /** Makes what was erased unreadable on the disk too, if that can be done in a moment; false if bytes of it may remain in unused parts. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
 import { says } from './narrate.ts'
 import { headline, narrate } from './narration.ts'

@@ -1,6 +1,6 @@
 // SESS-8: which schemas are deferred, and what a search finds. Pure.
 
-import fc from 'fast-check'
+import { fc } from '../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
 import { type Tool, tool } from './tool.ts'
 import { deferredOf, findTools, foundTools, searchFrom } from './tool-search.ts'

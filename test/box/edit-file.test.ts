@@ -1,6 +1,6 @@
 // edit_file: exact, unique, not overlapping edits of the version that was read, and a diff that is one.
 
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { applied, diffOf, type Edit } from '../../src/box/files/diff.ts'
 import { edited } from '../../src/box/files/edits.ts'

@@ -27,7 +27,7 @@ test('DUR-8, TASK-6: a poison takes three workers at most, and every healthy tas
   const launch = (): void => {
     const child = fork(join(import.meta.dirname, 'poison-worker.ts'), {
       execArgv: ['--conditions=@pawl/source', '--max-old-space-size=96'],
-      env: { NODE_COMPILE_CACHE: join(tmpdir(), 'pawl-chaos-compiled'), ...process.env, PAWL_POISON_ORDERS: JSON.stringify(at) },
+      env: { ...process.env, PAWL_POISON_ORDERS: JSON.stringify(at) },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     alive.add(child)

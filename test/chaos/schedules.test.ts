@@ -22,8 +22,6 @@ const sessions = Array.from({ length: 10 }, (_, n) => `s${n}`)
 const factor = long ? 60 : 120
 /** More than a hundred that are missed are given up, which must not happen here: who is this far behind is left in peace. */
 const mostBehind = 50
-/** What was compiled once need not be again. */
-const compiled = join(tmpdir(), 'pawl-chaos-compiled')
 const cron = '* * * * *'
 const timing = { kind: 'cron', cron, timezone: 'UTC' } as const
 const minute = 60_000
@@ -85,7 +83,7 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
     const harms = !stopping && ('killAt' in harm ? mostKills > 0 : mostStops > 0)
     const child = fork(workerFile, {
       execArgv: ['--conditions=@pawl/source'],
-      env: { NODE_COMPILE_CACHE: compiled, ...process.env, PAWL_SCHEDULE_ORDERS: JSON.stringify({ ...orders, ...(harms ? harm : {}) }) },
+      env: { ...process.env, PAWL_SCHEDULE_ORDERS: JSON.stringify({ ...orders, ...(harms ? harm : {}) }) },
     })
     const scheduler: Scheduler = { child, ready: false, stopped: false }
     alive.add(scheduler)

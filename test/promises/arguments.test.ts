@@ -1,6 +1,6 @@
 // CALL-4 and DUR-11: arguments at the door. Nothing without a faithful form passes, and a refusal says what to change.
 
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { mended, readArguments } from '../../src/call/arguments.ts'
 import { decode, encode, type Json, mintAttachment } from '../../src/kernel/value.ts'

@@ -1,6 +1,6 @@
 // SCHED: the model's order means something, limits hold, nobody waits for ever.
 
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { createRuntime, tool, type Tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'

@@ -2,7 +2,7 @@
 // count is taken on trust. The peers' known defects stand below by name.
 
 import { estimateTokenCount } from 'tokenx'
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { fit, type OutputBudget, readOutput } from '../../src/call/fit.ts'
 import { type ModelPart, project } from '../../src/call/project.ts'

@@ -1,7 +1,7 @@
 // POL-1, POL-8 and the policy's part of TOOL-2: who may run what, and how much. Pure, so no store and no clock.
 /* oxlint-disable unicorn/no-thenable -- `then` is a word of the contract for rules: text, never a function. */
 
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { PawlError } from '../../src/kernel/errors.ts'
 import type { Json } from '../../src/kernel/value.ts'

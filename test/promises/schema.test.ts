@@ -3,7 +3,7 @@
 
 import { type as ark } from 'arktype'
 import { Validator } from '@cfworker/json-schema'
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { PawlError } from '../../src/kernel/errors.ts'

@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { createRuntime, fail, result, type Sizes, StepError, tool, type Tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 // VAL: the recorded form of values, outcomes, and what the model reads of them.
 
-import fc from 'fast-check'
+import { fc } from '../chance.ts'
 import { Attachment, fail, retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -5,12 +5,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createRuntime, type DecideAnswer, type InboxDecision, type InboxItem, type Runtime, type RuntimeOptions } from 'pawl'
 import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../adversary/kit.ts'
+import { seed } from '../chance.ts'
 import { seeded } from '../chaos/random.ts'
 import { type Server, startServer } from '../postgres/server.ts'
 import { ask, inTime, ran, type Refund, refund, until } from './door.ts'
 import { kinds, type Place, placeOn } from './library.ts'
 
-const seed = Number(process.env.PAWL_SEED ?? Date.now() % 2 ** 31)
 console.log(`PAWL_SEED=${seed}`)
 
 const many = 100

@@ -8,12 +8,10 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createRuntime } from 'pawl'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { quiet } from '../adversary/kit.ts'
 import { type Ended, type Orders, play } from './scene.ts'
 
-const compiled = mkdtempSync(join(tmpdir(), 'pawl-compiled-'))
-afterAll(() => rmSync(compiled, { recursive: true, force: true }))
 const here = import.meta.dirname
 
 interface Line {
@@ -29,7 +27,7 @@ interface Line {
 async function run(orders: Orders, at = 0, beside?: () => Promise<unknown>): Promise<{ killed: boolean; ended: Ended | null }> {
   const child = fork(join(here, 'child-approvals.ts'), {
     execArgv: ['--conditions=@pawl/source', '--import', join(here, '../child-kill-at.ts')],
-    env: { ...process.env, NO_COLOR: '1', NODE_COMPILE_CACHE: compiled, KILL_AT: String(at), PAWL_ORDERS: JSON.stringify(orders) },
+    env: { ...process.env, NO_COLOR: '1', KILL_AT: String(at), PAWL_ORDERS: JSON.stringify(orders) },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let [shown, said] = ['', '']

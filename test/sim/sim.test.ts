@@ -55,9 +55,11 @@ const all = (): void => {
     for (const seed of range(1, 40)) expect((await simulate(seed)).trace.join('\n')).toBe((await simulate(seed)).trace.join('\n'))
   })
 
+  // Two are rare: the search begins not far from where they are seen.
+  const from: Record<string, number> = { 'keys of one worker only': 960, 'outcomes are overwritten': 110 }
   test.for(Object.keys(plants))('it sees a planted defect: %s', { timeout: 3 * minute }, async (plant) => {
     let seen: History['broken'] = []
-    for (let seed = 1; seed <= 6_000 && seen.length === 0; seed++) seen = (await simulate(seed, plant)).broken
+    for (let seed = from[plant] ?? 1; seed <= 6_000 && seen.length === 0; seed++) seen = (await simulate(seed, plant)).broken
     expect(seen).not.toEqual([])
   })
 }

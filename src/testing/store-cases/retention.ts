@@ -218,6 +218,11 @@ export const retentionCases: readonly StoreCase[] = [
       const [first] = await store.events(all)
       assert.equal(first?.seq, 1)
       assert.ok((first?.position ?? 0) > last)
+      // Of what a prune took whole nothing is known but its digest: there is nothing to erase, and it goes on.
+      await eraseAll(store, { settledBefore: r.longAgo + 100 })
+      await eraseAll(store, { of: { tenant: 't', session: 's' } })
+      await settledCall(store, 'f')
+      assert.deepEqual(await seqs(), [4, 5, 6])
     },
   },
   {
