@@ -28,6 +28,11 @@ export class MemoryKept {
       .slice(0, limit)
   }
 
+  has(of: string, { tenant, session }: Scope): boolean {
+    for (const each of this.#collections.get(of)?.values() ?? []) if (isIn(each, tenant, session)) return true
+    return false
+  }
+
   erase({ tenant, session }: Scope): void {
     for (const all of this.#collections.values()) for (const [name, each] of all) if (isIn(each, tenant, session)) all.delete(name)
   }

@@ -234,6 +234,7 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
     },
     kept: (name) => kept.get(name),
     keptOf: (query) => kept.list(query),
+    keptIn: (of, scope) => of.filter((each) => kept.has(each, scope)),
     events: (query) => feed.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),

@@ -89,6 +89,7 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
       }
       return filled([], query.after)
     },
+    keptIn: (of, scope) => store.keptIn(of, scope),
     lastPosition: () => store.lastPosition(),
     erased: (of) => store.erased(of),
     unsettled: (page) => store.unsettled(page),

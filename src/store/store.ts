@@ -237,6 +237,8 @@ export interface Store {
   kept(name: KeptName): Soon<Kept | undefined>
   /** In the order of their keys (or the other way round), after this one ('' for all). Costs what is found, not what there is. */
   keptOf(query: KeptQuery): Soon<Kept[]>
+  /** Which of these collections have something of a session: one look instead of one for each. */
+  keptIn(of: readonly string[], scope: Required<Scope>): Soon<string[]>
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
   events(query: EventQuery): Soon<EventRecord[]>
   /** Of the newest event; 0 if there is none. */

@@ -4,6 +4,7 @@
 import type { Invocation } from '../engine/engine.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import { owedName, type OwedRow, sentName, type SentRow } from '../journal/message.ts'
+import { noticeName, wakeName } from '../journal/task.ts'
 import { isSealedUid } from '../journal/sealed.ts'
 import { interrupted } from '../model/conversation.ts'
 import type { Message } from '../model/message.ts'
@@ -23,6 +24,9 @@ export interface Arrival {
   readonly secret?: true
 }
 
+/** Where what has arrived stands: what is owed and sent, and of notices those on record and those of tasks that have ended. */
+const listed = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+
 /** `begins`: a turn that begins reads what was meant for after the one before, too. */
 export async function arrivals(
   host: TurnHost,
@@ -30,6 +34,9 @@ export async function arrivals(
   { begins, reads }: { begins: boolean; reads: boolean },
 ): Promise<Arrival[]> {
   const { tenant, session } = invocation.request.position
+  // Most often there is nothing: that is found out at one look.
+  const lists = await host.store.keptIn(listed, { tenant, session })
+  if (lists.length === 0) return []
   return [
     ...(await results(host, { tenant, session }, reads)),
     ...(await notices(host, { tenant, session })),

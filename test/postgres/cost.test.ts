@@ -118,6 +118,31 @@ test.each(['never counted', 'counted'])(
   },
 )
 
+test('DUR-7: a look for work costs what there is to claim, not what others are at work on', { timeout: 60_000 }, async () => {
+  await admin.query(
+    `INSERT INTO calls SELECT 'open' || n, sha256(('open' || n)::bytea), sha256((n % 1000)::text::bytea), 't', 's' || n % 1000, '', 'open' || n, 0, NULL, 'tool',
+     '{}', 'h', NULL, n, 'running', '{}', '{}', 1, n, NULL, NULL, NULL, 1, CASE n % 3 WHEN 0 THEN 'w' WHEN 1 THEN 'v' ELSE 'gone' END, 0, NULL
+     FROM generate_series(1, 30000) AS n`,
+  )
+  const looks = async (times: number): Promise<number> => {
+    const store = await open()
+    const before = await read()
+    for (const each of ['w', 'v', 'gone']) await store.renew(each, 60_000)
+    for (let n = 0; n < times; n++) expect(await store.claim('w', ['tool'], 10)).toEqual([])
+    await store.leave('gone')
+    const oldest = await store.claim('w', ['tool'], 3)
+    expect(oldest.map(({ uid }) => uid)).toEqual(['open2', 'open5', 'open8'])
+    await admin.query(`UPDATE calls SET owner = 'gone' WHERE uid = ANY($1)`, [oldest.map(({ uid }) => uid)])
+    for (const each of ['w', 'v']) await store.leave(each)
+    await store.close()
+    return (await read()).found - before.found
+  }
+  const one = await looks(1)
+  // A hundred looks more read a few rows each: the first of each owner.
+  expect((await looks(101)) - one).toBeLessThan(2_000)
+  await admin.query(`DELETE FROM calls WHERE uid LIKE 'open%'`)
+})
+
 test('DUR-10: erasing a page of the oldest costs the page', { timeout: 60_000 }, async () => {
   const before = await read()
   const store = await open()

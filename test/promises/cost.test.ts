@@ -30,9 +30,9 @@ test('DUR-10: no statement of the SQLite store reads through a table', async () 
   DatabaseSync.prototype.prepare = prepare
   const statements = [...prepared].filter((sql) => /\b(calls|events|steps|waits|uses|attachments)\b/.test(sql))
   expect(statements.length).toBeGreaterThan(30)
-  // A walk through an index of what is open costs what is open.
+  // A walk through an index of what is open costs what is open; what a part of the statement has found is read as often as it was found.
   const fine =
-    /USING (COVERING )?INDEX (calls_open|calls_parked|waits_open)\b|VIRTUAL TABLE|VALUES CLAUSE|CONSTANT ROW|SCAN (workers|settings|filed|sqlite_sequence)/
+    /USING (COVERING )?INDEX (calls_open|calls_parked|waits_open)\b|VIRTUAL TABLE|VALUES CLAUSE|CONSTANT ROW|SCAN (workers|settings|filed|sqlite_sequence|owners|\(subquery-\d+\))/
   const walks = statements.flatMap((sql) =>
     (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
       .filter(({ detail }) => detail.startsWith('SCAN') && !fine.test(detail))
@@ -49,7 +49,13 @@ test('DUR-10: no statement of the SQLite store reads through a table', async () 
   expect(ofSession).toMatch(/INDEX events_session \(tenant=\? AND session=\? AND rowid>\?\)/)
   expect(ofSession).toMatch(/SEARCH events USING INTEGER PRIMARY KEY \(rowid>\?\)/)
   expect(ofSession).not.toMatch(/TEMP B-TREE/)
-  expect(planOf('UPDATE calls SET fence')).toMatch(/INDEX calls_open/)
+  // What is looked for has an owner: nobody, or one who is gone. One step for each owner finds those.
+  expect(planOf('UPDATE calls SET fence').match(/calls_open.*/g)).toEqual([
+    'calls_open (owner=?)',
+    'calls_open (owner=?)',
+    'calls_open',
+    'calls_open (owner>?)',
+  ])
   db.close()
   await store.close()
 })

@@ -12,7 +12,7 @@ import type { Store, Written } from '../store.ts'
 import { besides, Thread } from '../thread.ts'
 import { Keeper } from './keep.ts'
 import { Listener } from './listener.ts'
-import { claimable, lineIsFree } from './claimable.ts'
+import { claim } from './claim.ts'
 import { opened } from './opened.ts'
 import { type Plan, planOf } from './plan.ts'
 import {
@@ -21,6 +21,7 @@ import {
   digest,
   eventOf,
   holdOf,
+  keptAmong,
   keptOf,
   keptPage,
   keptPlace,
@@ -202,6 +203,7 @@ export async function postgresStore({
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
     kept: (name) => one(keptOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [keptPlace(name)]),
     keptOf: (query) => all(keptOf, ...keptPage(query)),
+    keptIn: (of, scope) => all(({ name }: { name: string }) => nameOut(name), ...keptAmong(of, scope)),
     full: (takes) =>
       all(
         ({ full }: { full: boolean }) => full,
@@ -221,54 +223,7 @@ export async function postgresStore({
       group.shared = workers.size > 1
       return (living.rows[0] as { n: number }).n + 1
     },
-    // Two statements, because the second must look again: while the first waited its turn, another may have claimed the row for a
-    // worker whose lease is too young for the first one's snapshot, and which therefore looks dead to it. Where there is something to
-    // claim, claims follow one another: two of them must not share a line.
-    claim: async (worker, tools, limit) => {
-      const self = nameIn(worker)
-      const known = tools.map(nameIn)
-      const open = `SELECT uid FROM calls WHERE ${claimable} AND tool = ANY($2) AND ${lineIsFree} ORDER BY "createdAt", uid LIMIT $3`
-      if ((await readers.query({ name: 'claimable', text: open, values: [self, known, 1] })).rowCount === 0) return []
-      const client = await readers.connect()
-      let broken: Error | undefined
-      const breaks = (error: Error): void => void (broken = error)
-      client.on('error', breaks)
-      try {
-        await client.query('BEGIN')
-        await client.query(`SELECT pg_advisory_xact_lock(hashtext('pawl claim'), hashtext($1))`, [schema])
-        const found = await client.query(`${open} FOR UPDATE SKIP LOCKED`, [self, known, limit])
-        const first = found.rows.map(({ uid }: { uid: string }) => uid)
-        // The rest of their lines. What somebody writes at this moment is not waited for: it is this worker's with the next look.
-        const rest = await client.query(
-          `SELECT uid FROM calls WHERE ${claimable} AND tool = ANY($2) AND wait IS NULL AND line IN (
-             SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL) FOR UPDATE SKIP LOCKED`,
-          [self, known, first],
-        )
-        const locked = [...first, ...rest.rows.map(({ uid }: { uid: string }) => uid)]
-        // A line of which somebody writes about a call is left alone for now: those behind it must not go first.
-        const apart = await client.query(
-          `SELECT DISTINCT line FROM calls WHERE ${claimable} AND tool = ANY($2) AND wait IS NULL AND line IN (
-             SELECT line FROM calls WHERE uid = ANY($3) AND line IS NOT NULL AND wait IS NULL) AND uid <> ALL ($3)`,
-          [self, known, locked],
-        )
-        const lines = apart.rows.map(({ line }: { line: string }) => line)
-        const claimed = await client.query(
-          `UPDATE calls SET owner = $1, fence = fence + 1, deaths = deaths
-             + (owner IS NOT NULL AND (state = 'running' OR state = 'queued' AND wait IS NOT NULL))::integer
-             WHERE uid = ANY($2) AND ${claimable} AND (line IS NULL OR wait IS NOT NULL OR line <> ALL ($3)) RETURNING *`,
-          [self, locked, lines],
-        )
-        await client.query('COMMIT')
-        const calls = claimed.rows.map((each) => callOf(each as Parameters<typeof callOf>[0]))
-        return calls.toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
-      } catch (error) {
-        await client.query('ROLLBACK').catch(breaks)
-        return away(error)
-      } finally {
-        client.off('error', breaks)
-        client.release(broken)
-      }
-    },
+    claim: (worker, tools, limit) => claim(readers, schema, { worker, tools, limit }).catch(away),
     ...(clock === systemClock ? { keepAlive } : {}),
     erased: (of) => keeper.erased(of),
     unsettled: (page) => keeper.unsettled(page),

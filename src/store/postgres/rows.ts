@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import type { EventRecord } from '../../journal/event.ts'
 import { frame } from '../../kernel/id.ts'
-import type { AttachmentRecord, Hold, Kept, KeptName, KeptQuery, Take, TakenPlace } from '../store.ts'
+import type { AttachmentRecord, Hold, Kept, KeptName, KeptQuery, Scope, Take, TakenPlace } from '../store.ts'
 
 /** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
 export function nameIn<T extends string | null>(name: T): T {
@@ -96,6 +96,12 @@ export const keptIn = (name: KeptName): Record<string, unknown> => ({
 export function keptOf({ place: _place, whose: _whose, scope: _scope, ...row }: Kept & Record<'place' | 'whose' | 'scope', Buffer>): Kept {
   return { ...row, of: nameOut(row.of), tenant: nameOut(row.tenant), session: nameOut(row.session), key: nameOut(row.key) }
 }
+
+/** Which of these collections have something of a session. */
+export const keptAmong = (of: readonly string[], { tenant, session }: Required<Scope>): [text: string, values: unknown[]] => [
+  `SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (SELECT 1 FROM kept WHERE "of" = name AND scope = decode($2, 'hex'))`,
+  [of.map(nameIn), digest(tenant, session)],
+]
 
 export function keptPage({ of, tenant, session, after, limit, newest }: KeptQuery): [text: string, values: unknown[]] {
   const [from, order] = newest ? (["($2 = '' OR key < $2)", 'key DESC'] as const) : (['key > $2', 'key'] as const)

@@ -242,12 +242,18 @@ const third = `
   CREATE INDEX kept_session ON kept ("of", scope, key);
 `
 
+const fourth = `
+  -- By owner: what nobody has, or who is dead, is found without a look at what is in good hands.
+  DROP INDEX calls_open;
+  CREATE INDEX calls_open ON calls (owner, "createdAt", uid) WHERE state IN ('received', 'queued', 'running');
+`
+
 /**
  * One entry per schema version; a database at version n runs those from n on. Columns are only added, at the end and with defaults, and
  * the function of each version has a name of its own: processes of the version before go on while a fleet is replaced. The function of
  * the first version is made nowhere any more.
  */
-const migrations: readonly string[] = ['', second, third + writeGroup + eraseFunction]
+const migrations: readonly string[] = ['', second, third + writeGroup + eraseFunction, fourth]
 
 /** Makes the schema, or brings it up to date: all or nothing. Two processes may try at once: the second waits, and finds the work done. */
 export async function migrate(client: ClientBase, schema: string): Promise<void> {

@@ -29,17 +29,25 @@ export class KeptWriter {
 
 export class KeptReader {
   readonly #one: StatementSync
+  readonly #among: StatementSync
   readonly #up: Pages
   readonly #down: Pages
 
   constructor(db: DatabaseSync) {
     this.#one = db.prepare('SELECT * FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
+    this.#among = db.prepare(
+      'SELECT asked.value AS name FROM json_each(?1) AS asked WHERE EXISTS (SELECT 1 FROM kept WHERE "of" = asked.value AND tenant = ?2 AND session = ?3)',
+    )
     this.#up = pages(db, 'key > ?2', 'key')
     this.#down = pages(db, "(?2 = '' OR key < ?2)", 'key DESC')
   }
 
   one({ of, tenant, session, key }: KeptName): Kept | undefined {
     return this.#one.get(of, tenant, session, key) as unknown as Kept | undefined
+  }
+
+  among(of: readonly string[], { tenant, session }: Required<Scope>): string[] {
+    return (this.#among.all(JSON.stringify(of), tenant, session) as { name: string }[]).map(({ name }) => name)
   }
 
   list({ of, tenant, session, after, limit, newest }: KeptQuery): Kept[] {

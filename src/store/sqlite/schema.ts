@@ -163,6 +163,11 @@ const migrations: readonly string[] = [
   CREATE INDEX kept_tenant ON kept ("of", tenant, key);
   CREATE INDEX kept_all ON kept ("of", key);
   `,
+  `
+  -- By owner: what nobody has, or who is dead, is found without a look at what is in good hands.
+  DROP INDEX calls_open;
+  CREATE INDEX calls_open ON calls (owner, createdAt, uid) WHERE state IN ('received', 'queued', 'running');
+  `,
 ]
 
 export function migrate(db: DatabaseSync, file: string): void {

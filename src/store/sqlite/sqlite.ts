@@ -49,9 +49,18 @@ export interface SqliteOptions {
 const pollMs = 100
 
 const living = '(SELECT id FROM workers WHERE issued <= ?2 AND until > ?2)'
+const open = `state IN ('received', 'queued', 'running')`
 /** What a claim may take: calls that want a worker, of the tools ?3, whose owner is neither the claimer ?1 nor alive. */
-const claimable = `state IN ('received', 'queued', 'running') AND (owner IS NULL OR owner <> ?1 AND owner NOT IN ${living})
-  AND tool IN (SELECT value FROM json_each(?3))`
+const claimable = `${open} AND (owner IS NULL OR owner <> ?1 AND owner NOT IN ${living}) AND tool IN (SELECT value FROM json_each(?3))`
+/** Owners of what is open, one step through the index for each, whatever they have: those that are neither the claimer nor alive. */
+const lost = `(WITH RECURSIVE owners (owner) AS (SELECT min(owner) FROM calls INDEXED BY calls_open WHERE ${open}
+    UNION ALL SELECT (SELECT min(c.owner) FROM calls AS c INDEXED BY calls_open WHERE ${open} AND c.owner > owners.owner) FROM owners WHERE owner IS NOT NULL)
+  SELECT owner FROM owners WHERE owner IS NOT NULL AND owner <> ?1 AND owner NOT IN ${living})`
+/** The oldest of them, of nobody or of those who are lost. No living worker but the claimer has a part of its line. */
+const oldest = (whose: string): string => `SELECT uid, createdAt FROM calls AS c INDEXED BY calls_open WHERE ${open} AND owner ${whose}
+  AND tool IN (SELECT value FROM json_each(?3)) AND (line IS NULL OR wait IS NOT NULL OR NOT EXISTS (
+    SELECT 1 FROM calls AS o WHERE o.line = c.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> ?1 AND o.owner IN ${living}))
+  ORDER BY createdAt, uid LIMIT ?4`
 const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (owner IS NOT NULL AND (state = 'running' OR state = 'queued' AND wait IS NOT NULL)), owner = ?1`
 
 export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Store {
@@ -113,8 +122,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     // Lists go in as JSON, so that the statements are prepared once whatever their length.
     claim: db.prepare(
       `${takeOver} WHERE uid IN (
-         SELECT uid FROM calls AS c WHERE ${claimable} AND (line IS NULL OR wait IS NOT NULL OR NOT EXISTS (
-           SELECT 1 FROM calls AS o WHERE o.line = c.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> ?1 AND o.owner IN ${living}))
+         SELECT uid FROM (SELECT * FROM (${oldest('IS NULL')}) UNION ALL SELECT * FROM (${oldest(`IN ${lost}`)}))
          ORDER BY createdAt, uid LIMIT ?4)
        RETURNING *`,
     ),
@@ -172,6 +180,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     attachment: (tenant, id) => q.attachment.get(tenant, id) as unknown as AttachmentRecord | undefined,
     kept: (name) => kept.one(name),
     keptOf: (query) => kept.list(query),
+    keptIn: (of, scope) => kept.among(of, scope),
     events: (query) => events.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),
     holds: () => places.all(),

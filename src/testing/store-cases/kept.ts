@@ -113,6 +113,29 @@ export const keptCases: readonly StoreCase[] = [
   },
   {
     topic: 'kept',
+    name: 'which collections have something of a session is told, of those that are asked about',
+    async run(open) {
+      const { store } = await open(manualClock())
+      const odd = 'odd \\ "name"'
+      const placed = [
+        name('a'),
+        name('a', { of: odd }),
+        name('a', { of: 'others', session: 'x' }),
+        name('a', { of: 'foreign', tenant: 'u' }),
+      ]
+      r.accepted(await store.commit(keeping(...placed.map((each) => ({ ...each, value: '1' })))))
+      const all = ['foreign', 'things', 'none', odd, 'others']
+      const of = { tenant: 't', session: 's' }
+      assert.deepEqual(new Set(await store.keptIn(all, of)), new Set(['things', odd]))
+      assert.deepEqual(await store.keptIn(all, { tenant: 't', session: 'x' }), ['others'])
+      assert.deepEqual(await store.keptIn(['none'], of), [])
+      assert.deepEqual(await store.keptIn([], of), [])
+      r.accepted(await store.commit(keeping({ ...name('a'), value: null })))
+      assert.deepEqual(await store.keptIn(all, of), [odd])
+    },
+  },
+  {
+    topic: 'kept',
     name: 'what is kept goes with its session or tenant when that is erased, and not with old calls',
     promise: ['DUR-10'],
     async run(open) {
