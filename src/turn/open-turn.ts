@@ -119,7 +119,7 @@ export class OpenTurn {
       parallel: this.#frame.parallel,
       frame: this.#frame.name,
       backgroundMs: this.#request.backgroundMs,
-      signal: this.#stop.signal,
+      signal: this.#stop.calls,
     })
     if (ran.unheard.length > 0)
       this.#host.logger.warn('Several tools wanted to end the turn; the first was heard', { turn: this.#id, others: ran.unheard })

@@ -7,6 +7,7 @@ import { Cancel } from '../session/gather.ts'
 
 export class TurnStop {
   readonly #abort = new AbortController()
+  readonly #calls = new AbortController()
   readonly #clock: Clock
   readonly #forget: () => void
   #callOff = (): void => {}
@@ -21,6 +22,11 @@ export class TurnStop {
   /** Aborts what the turn waits for. */
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** Aborts what it has called: not if this execution of it is over, as whoever goes on with the turn finds its calls. */
+  get calls(): AbortSignal {
+    return this.#calls.signal
   }
 
   /** How it ends then. */
@@ -62,6 +68,7 @@ export class TurnStop {
     this.#outcome ??= outcome
     this.#why = { reason: why.reason, by: why.by }
     this.#abort.abort(why)
+    this.#calls.abort(why)
   }
 }
 
