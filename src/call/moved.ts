@@ -16,7 +16,9 @@ async function movedRow({ beside, request, options }: Invocation): Promise<{ id:
 export async function movedEnds(invocation: Invocation, host: CallHost): Promise<void> {
   if (!host.wakes.inARow) return
   const moved = await movedRow(invocation)
-  if (moved && moved.row.wake !== 'silent') invocation.beside.keep(...host.wakes.rows(invocation.request.position, moved.id))
+  if (!moved || moved.row.wake === 'silent') return
+  invocation.beside.ends()
+  invocation.beside.keep(...host.wakes.rows(invocation.request.position, moved.id))
 }
 
 /** It lost its worker and goes on: a session that hears all is told. Whether it was moved. */

@@ -162,6 +162,8 @@ export class RunOfTask {
 
   /** The last word: what came of it is on record together with the outcome. */
   end({ settle }: ToSettle): void {
+    this.gather()
+    this.#invocation.beside.ends()
     if (settle.status === 'cancelled') this.#log.add(`${settle.cancellation.message}\n`, 'system', this.#run.attempt)
     this.update({ over: true })
     this.gather()

@@ -147,6 +147,8 @@ export interface BesideCall {
   put(asked: Asked): void
   /** A fact for the feed, likewise. */
   tell<T extends EventType>(type: T, body: EventBodies[T]): void
+  /** What is kept, put and told from now on belongs to the end: on record with the outcome, or not at all. */
+  ends(): void
   /** What must hold for a write of this execution to count; for those who write to the same store themselves. */
   fence(): readonly Guard[]
   /** On record with what is written next: until its body begins again, the call only waits, and who dies does not die of it. */

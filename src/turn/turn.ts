@@ -43,6 +43,7 @@ async function life(invocation: Invocation, host: TurnHost, { histories, line }:
   await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const entered = await enter(invocation, host, line, stop) // one turn at a time in a session
   if (!entered) {
+    invocation.beside.ends()
     invocation.beside.keep(...host.wakes.rows(invocation.request.position, invocation.request.uid))
     return stop.before()
   }
@@ -103,6 +104,7 @@ function stopped(error: unknown, invocation: Invocation, host: TurnHost, stop: T
 /** On record with the end: the next turn may begin. */
 function leave({ beside, request }: Invocation, { wakes }: TurnHost, { born }: HeadRow): void {
   const free: HeadRow = { born, turn: null }
+  beside.ends()
   beside.keep({ ...headName(request.position), value: JSON.stringify(free) }, ...wakes.rows(request.position, request.uid))
 }
 

@@ -47,7 +47,7 @@ describe.each([
 
   test('DUR-13 TASK-10: close() at any moment after the body has returned: the task ends on the next worker, and its children with it and not before', async () => {
     const bad: unknown[] = []
-    for (let moment = 0; moment < 60; moment++) {
+    for (let moment = 0; moment < 30; moment++) {
       const { clock, store } = fresh()
       let first: Runtime
       let closed: Promise<void> | null = null

@@ -9,6 +9,8 @@ import type { HeldCall } from './held.ts'
 import { newRecord } from './new-record.ts'
 import { arrival } from './submit.ts'
 
+const nothing: Besides = { keep: [], events: [] }
+
 export class Beside implements BesideCall {
   readonly #held: HeldCall
   /** As this execution has written it, or is about to. */
@@ -25,13 +27,13 @@ export class Beside implements BesideCall {
   }
 
   keep(...rows: NonNullable<Change['keep']>): void {
-    this.#held.beside = joined(this.#waiting, { keep: rows, events: [] })
+    this.#waiting = joined(this.#waiting, { keep: rows, events: [] })
     for (const row of rows) this.#known.set(placeOf(row), row.value)
   }
 
   tell<T extends EventType>(type: T, body: EventBodies[T]): void {
     const { events, ...rest } = this.#waiting
-    this.#held.beside = { ...rest, events: [...events, this.#held.event(type, this.#held.host.clock.now(), body)] }
+    this.#waiting = { ...rest, events: [...events, this.#held.event(type, this.#held.host.clock.now(), body)] }
   }
 
   put(asked: Asked): void {
@@ -39,7 +41,11 @@ export class Beside implements BesideCall {
     const { events, ...rest } = this.#waiting
     const [record] = newRecord(asked, this.#held.host, false)
     const { guards, insertCall, events: arrived } = arrival(record, asked.options?.name)
-    this.#held.beside = { ...rest, guards, ...(insertCall ? { insertCall } : {}), events: [...events, ...arrived] }
+    this.#waiting = { ...rest, guards, ...(insertCall ? { insertCall } : {}), events: [...events, ...arrived] }
+  }
+
+  ends(): void {
+    this.#held.withEnd ??= nothing
   }
 
   fence(): readonly Guard[] {
@@ -58,6 +64,11 @@ export class Beside implements BesideCall {
   }
 
   get #waiting(): Besides {
-    return this.#held.beside ?? { keep: [], events: [] }
+    return this.#held.withEnd ?? this.#held.beside ?? nothing
+  }
+
+  set #waiting(besides: Besides) {
+    if (this.#held.withEnd) this.#held.withEnd = besides
+    else this.#held.beside = besides
   }
 }

@@ -31,6 +31,8 @@ export class HeldCall {
   attachments: AttachmentRecord[] | null = null
   /** What is kept beside it, and facts about that: with what is written next. */
   beside: Besides | null = null
+  /** The same, with its end alone. */
+  withEnd: Besides | null = null
   /** What the change that was made last took of these. */
   #along: Along = nothingAlong
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
@@ -193,6 +195,8 @@ export class HeldCall {
   settle(at: number, status: OutcomeStatus, text: string, heard: (how: Ended) => void, also?: Pick<Change, 'keep'>): void {
     const before = this.progress
     const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
+    if (this.withEnd) this.beside = this.beside ? joined(this.beside, this.withEnd) : this.withEnd
+    this.withEnd = null
     this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at, deaths, trouble })
     const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
     const had = this.mayHavePlaces

@@ -109,6 +109,7 @@ export class RestateInvocation implements Invocation {
     put: () => {},
     fence: () => [],
     tell: () => {},
+    ends: () => {},
     rests: () => {},
     flush: () => Promise.resolve(),
   }
