@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 import type { AdoptTask, Task } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { movedKind, readTask } from './read-task.ts'
-import { backgroundTool, checkWords, roomForModel, startsCollection } from './start-task.ts'
+import { backgroundTool, checkWords, roomForModel, startsCollection, titleOf } from './start-task.ts'
 
 /** Null if the call has settled: its outcome is there, and nobody need wait for it. */
 export async function adoptTask(
@@ -32,7 +32,7 @@ export async function adoptTask(
   const row: TaskRow = {
     uid: call.uid,
     kind: movedKind,
-    title: title?.trim() || (tool.title ?? `Background ${tool.name}`),
+    title: titleOf(title, tool),
     tool: tool.name,
     wake,
     parent: null,

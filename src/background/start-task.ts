@@ -161,7 +161,9 @@ export function titleOf(given: unknown, tool: Pick<Tool, 'name' | 'title'> | nul
   return tool ? (tool.title ?? `Background ${tool.name}`) : 'Message'
 }
 
-const isPath = (path: string): boolean => {
+/** What it writes has a folder by its name. */
+export function namesFolder(id: string): boolean {
+  const path = logPath(id)
   try {
     return filePath(path).path === path
   } catch {
@@ -171,7 +173,7 @@ const isPath = (path: string): boolean => {
 
 export function checkedId(id: unknown): string {
   // It stands in paths and keys.
-  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && isPath(logPath(id))) return id
+  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && namesFolder(id)) return id
   throw new PawlError(
     'task_invalid',
     `The id is ${said(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,

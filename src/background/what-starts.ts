@@ -8,7 +8,7 @@ import { decode, holdsAttachment } from '../kernel/value.ts'
 import { hides, untoldProblem } from '../tool/hidden.ts'
 import { taskBatch } from '../journal/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'
-import { titleOf } from './start-task.ts'
+import { namesFolder, titleOf } from './start-task.ts'
 
 export interface WhatStarts {
   readonly tool?: string | { readonly name: string } | undefined
@@ -42,8 +42,11 @@ export function refusing(code: Code): (why: string) => never {
 }
 
 export function checkedId(id: unknown, code: Code): string {
-  if (typeof id === 'string' && idShape.test(id)) return id
-  return refusing(code)(`The id is ${said(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`)
+  if (typeof id !== 'string' || !idShape.test(id))
+    return refusing(code)(`The id is ${said(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`)
+  // Its tasks are called after it.
+  if (!namesFolder(id)) refusing(code)(`The id is ${said(id)}, which cannot be the name of a folder on every machine. Take another.`)
+  return id
 }
 
 /** A name that does not exist is a misspelt one. */
