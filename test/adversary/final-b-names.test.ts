@@ -1,0 +1,73 @@
+import { createRuntime, type ModelMessage, type Runtime, tool } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { afterEach, expect, test } from 'vitest'
+import { problemsIn } from '../turn/model-rules.ts'
+import { after, freshMemory, quiet } from './kit.ts'
+
+const input = { type: 'object' } as const
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+
+const callsOf = (messages: readonly ModelMessage[]) =>
+  messages.flatMap((message) => (message.role === 'assistant' ? message.parts.filter((part) => part.type === 'call') : []))
+const saidTo = (messages: readonly ModelMessage[]): string =>
+  messages
+    .filter(({ role }) => role === 'user')
+    .map((message) => JSON.stringify(message))
+    .join(' ')
+
+test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a call names that call and no other', async () => {
+  const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x'.repeat(12_000) })
+  const pay = tool({
+    name: 'pay',
+    description: 'd',
+    input: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] } as const,
+    hints: { destructive: true },
+    execute: ({ to }) => `paid ${String(to)}`,
+  })
+  // As models do that number the calls of each answer from 0.
+  const model = scriptedModel(
+    [
+      { call: { id: 'call_0', name: 'look' } },
+      { call: { id: 'call_0', name: 'pay', input: { to: 'ada' } } },
+      { call: { id: 'call_0', name: 'pay', input: { to: 'bea' } } },
+      'ok',
+      'ok',
+      'ok',
+      { when: 'You sum up', say: 'never' },
+      { when: /^User: /, say: 'They looked.' },
+    ],
+    { name: 'm' },
+  )
+  const { clock, store } = freshMemory()
+  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [look, pay], models: [model] })
+  runtimes.push(runtime)
+  const session = runtime.session('s')
+  const turn = session.turn({ model, message: 'Go' })
+  await clock.advance(1_000)
+  await session.messages.send('And bea, too')
+  await clock.advance(1_000)
+  const forBea = (await runtime.inbox()).find((item) => JSON.stringify(item).includes('bea'))
+  await runtime.decide(forBea?.id ?? '', { deny: true, by: 'user:bea' })
+  expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success' } })
+  // What is older is summed up here.
+  expect(await after(session.turn({ model, message: 'And?', limits: { historyTokens: 2_000 } }).outcome, clock, 60_000)).toMatchObject({
+    value: { status: 'success' },
+  })
+  const [item] = await runtime.inbox()
+  await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })
+  await clock.advance(1_000)
+  await after(session.turn({ model, message: 'And now?' }).outcome, clock, 60_000)
+  const { messages = [] } = model.requests.at(-1) ?? {}
+  expect(problemsIn(messages)).toEqual([])
+  expect(saidTo(messages)).toContain('They looked.')
+  const calls = callsOf(messages)
+  const ada = calls.find((call) => call.input.includes('ada'))
+  const bea = calls.find((call) => call.input.includes('bea'))
+  expect(ada?.id).not.toBe(bea?.id)
+  const told = /The call \\+"([^"\\]+)\\+" of 'pay' that was waiting has ended/.exec(saidTo(messages))?.[1]
+  expect(saidTo(messages)).toContain('paid ada')
+  expect(told, `the notice says ${told}; ada is ${ada?.id}, bea is ${bea?.id}`).toBe(ada?.id)
+})
