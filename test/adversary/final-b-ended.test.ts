@@ -1,4 +1,4 @@
-import { createRuntime, type Runtime } from 'pawl'
+import { createRuntime, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
@@ -40,4 +40,22 @@ test('TASK-10 SESS-1: a turn that is asked for while its session ends does not b
   goOn.resolve()
   await after(turn.outcome, clock, 60_000, 1_000)
   expect(model.asked).toBe(0)
+})
+
+test('FEED-1 TASK-10: nothing begins in a session that has ended: no call either', async () => {
+  const { clock, store } = freshMemory()
+  let paid = 0
+  const pay = tool({ name: 'pay', description: 'd', input: { type: 'object' }, execute: () => ++paid })
+  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay] })
+  runtimes.push(runtime)
+  const session = runtime.session('s')
+  await session.end()
+  await clock.advance('5s')
+  await after(
+    session.run([{ id: 'a', name: 'pay' }]).catch(() => {}),
+    clock,
+    10_000,
+    1_000,
+  )
+  expect(paid).toBe(0)
 })

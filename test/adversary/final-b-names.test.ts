@@ -71,3 +71,46 @@ test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a cal
   expect(saidTo(messages)).toContain('paid ada')
   expect(told, `the notice says ${told}; ada is ${ada?.id}, bea is ${bea?.id}`).toBe(ada?.id)
 })
+
+// docs/guide/turns.md: what a session is to be told begins a turn "like the last one that somebody asked for"; ids of turns are the caller's to choose.
+test('TASK-9: a turn that somebody asked for is one, whatever its id begins with: its session is woken', async () => {
+  const end = Promise.withResolvers<string>()
+  const slow = tool({ name: 'slow', description: 'd', input, background: true, timeout: '1h', execute: () => end.promise })
+  const model = scriptedModel([{ call: { name: 'slow' } }, 'ok', 'I was woken'], { name: 'm' })
+  const { clock, store } = freshMemory()
+  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [slow], models: [model], wake: true })
+  runtimes.push(runtime)
+  const started = await after(
+    Promise.resolve().then(() => runtime.session('s').turn({ model, message: 'Go', id: 'woken_at_nine', background: '1s' }).outcome),
+    clock,
+    60_000,
+    1_000,
+  )
+  // Refused would do as well: then the name is ours, and everybody knows.
+  if (typeof started === 'object' && 'error' in started) return
+  end.resolve('done')
+  for (let n = 0; n < 12; n++) await clock.advance(10_000)
+  expect(model.asked).toBe(3)
+})
+
+// docs/guide/models.md: "`ctx.complete` is recorded like a step"; names are the body's own.
+test('SESS-5: what a body asks of a model under a name is not what it asks without one', async () => {
+  const model = scriptedModel([({ last }) => `about ${last}`], { name: 'm' })
+  const read = tool({
+    name: 'read',
+    description: 'd',
+    input,
+    onCrash: 'rerun',
+    async execute(_, ctx) {
+      const pages = ['one', 'two']
+      const short: string[] = []
+      for (const [at, prompt] of pages.entries()) short.push((await ctx.complete({ prompt, name: String(at + 1) })).text)
+      return `${short.join(', ')}: ${(await ctx.complete('all')).text}`
+    },
+  })
+  const { clock, store } = freshMemory()
+  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [read], models: [model] })
+  runtimes.push(runtime)
+  const outcome = await after(runtime.session('s').run([{ id: 'a', name: 'read' }]), clock, 60_000, 1_000)
+  expect(outcome).toMatchObject({ value: [{ status: 'success', value: 'about one, about two: about all' }] })
+})
