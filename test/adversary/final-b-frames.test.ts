@@ -1,4 +1,5 @@
 import { createRuntime, type Model, result, type Runtime, tool } from 'pawl'
+import { aiModel } from 'pawl/ai-sdk'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
@@ -74,3 +75,23 @@ for (const finish of [Number.NaN, { unified: 'stop', raw: 1n }, 'end_turn'] as c
     const outcome = await after(runtime.session('s').turn({ model, message: 'Hi' }).outcome, clock, 60_000, 1_000)
     expect(outcome).toMatchObject({ value: { status: 'success', value: { text: 'Hello', finish: 'other' } } })
   })
+
+// Nothing of the answer is missing: what it cost is not known, and it is not paid for again.
+test('SESS-2 SESS-1: an answer of a provider that tells no usage is an answer, and is asked for once', async () => {
+  const { clock, store } = freshMemory()
+  let asked = 0
+  const parts = [
+    { type: 'text-delta', id: '1', delta: 'Hello' },
+    { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: { inputTokens: null, outputTokens: null } },
+  ]
+  const model = aiModel({
+    specificationVersion: 'v4',
+    provider: 'own.chat',
+    modelId: 'x',
+    doStream: async () => (asked++, { stream: ReadableStream.from(parts) as ReadableStream<never> }),
+  })
+  const runtime = await createRuntime({ store, clock, logger: quiet, models: [model] })
+  runtimes.push(runtime)
+  const outcome = await after(runtime.session('s').turn({ model, message: 'Hi' }).outcome, clock)
+  expect({ outcome, asked }).toMatchObject({ outcome: { value: { status: 'success', value: { text: 'Hello' } } }, asked: 1 })
+})
