@@ -3,7 +3,7 @@
 // The n-th signal of a name meets the n-th wait for it. Both sides change one thing that is kept, by compare-and-set: the sender adds a
 // signal and answers the wait that stands for it, the body takes the signal or leaves its wait there. So whoever is first, none is lost.
 
-import { checkSignal, messageSignal, replySignal } from '../journal/signal-names.ts'
+import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../journal/signal-names.ts'
 import { type Heard, heardBy, noSignals, type Signals } from '../journal/signals.ts'
 import { messageName, signalsName } from '../journal/task.ts'
 import { type Duration, milliseconds } from '../kernel/duration.ts'
@@ -50,12 +50,12 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     inside.entry()
     const deadlineMs = milliseconds(deadline ?? defaultDeadline, 'The deadline of a signal')
     const wait = await invocation.wait({
-      name: `${name.startsWith('pawl:') ? name : `pawl:signal:${name}`}:${number}`,
+      name: signalWait(name, number),
       deadlineMs,
       terms: {},
     })
     const mark = await invocation.tally({
-      key: `signal:${number}:${name}`,
+      key: signalMark(name, number),
       names: [signalsName(position, id, name)],
       count([kept]) {
         const { signals, heard } = heardBy(wait.id, kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals))

@@ -37,6 +37,10 @@ describe.each([
       await runtime.close({ grace: 0 })
       await store.close()
       const notes = text?.match(/\[system\] background output truncated/g)?.length ?? 0
-      expect({ attempt: task?.attempt, over: Math.max(0, (text?.length ?? 0) - most - 100), notes }).toEqual({ attempt: 2, over: 0, notes: 1 })
+      expect({ attempt: task?.attempt, over: Math.max(0, (text?.length ?? 0) - most - 100), notes }).toEqual({
+        attempt: 2,
+        over: 0,
+        notes: 1,
+      })
     })
 })

@@ -63,7 +63,14 @@ describe.each([
     ['a million letters', 'x'.repeat(1_000_000)],
   ])('DUR-11 TASK-8: a call that is moved with a title of %s is called as a task that is started with it is', async (_, title) => {
     const { clock, store } = fresh()
-    const slow = tool({ name: 'slow', description: 'd', input, background: true, timeout: '10h', execute: () => new Promise<string>(() => {}) })
+    const slow = tool({
+      name: 'slow',
+      description: 'd',
+      input,
+      background: true,
+      timeout: '10h',
+      execute: () => new Promise<string>(() => {}),
+    })
     const runtime = await createRuntime({ store, clock, tools: [slow], logger: quiet })
     runtimes.push(runtime)
     const { tasks, run } = runtime.session('s')

@@ -30,9 +30,16 @@ const toolsOf = () => [
   }),
 ]
 const modelOf = () =>
-  scriptedModel([{ when: /^Go$/, call: { name: 'slow', input: {}, id: 'c1' } }, { when: /done/, say: 'It is done' }, { when: /./, say: 'It is not' }], {
-    name: 'm',
-  })
+  scriptedModel(
+    [
+      { when: /^Go$/, call: { name: 'slow', input: {}, id: 'c1' } },
+      { when: /done/, say: 'It is done' },
+      { when: /./, say: 'It is not' },
+    ],
+    {
+      name: 'm',
+    },
+  )
 const turn = { model: 'm', message: 'Go', id: 't' }
 
 describe.each([
@@ -62,7 +69,10 @@ describe.each([
       const { clock, store } = fresh()
       const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
       const first = await createRuntime({ ...options, store: { ...store, close: async () => {} } })
-      first.session('s').turn(turn).outcome.catch(() => {})
+      first
+        .session('s')
+        .turn(turn)
+        .outcome.catch(() => {})
       await passes(clock, 2)
       const closed = first.close({ grace })
       await passes(clock, 6)
@@ -87,7 +97,10 @@ describe.each([
     ) as unknown as Store
     const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
     const first = await createRuntime({ ...options, store: stopped })
-    first.session('s').turn(turn).outcome.catch(() => {})
+    first
+      .session('s')
+      .turn(turn)
+      .outcome.catch(() => {})
     await passes(clock, 2)
     let wake = (): void => {}
     gate = new Promise((resolve) => (wake = resolve))

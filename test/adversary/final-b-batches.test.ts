@@ -22,7 +22,12 @@ async function world(lines: Parameters<typeof scriptedModel>[0]) {
 // SPEC CALL-6: "A call is (tenant, session, batch, id, occurrence) … Turns and adapters supply the batch". turns.md: "The same id with the same content is the same turn": other ids are others.
 test('CALL-6 SESS-1: the calls of two turns are two, whatever the turns are called', async () => {
   const { paid, clock, model, session } = await world([
-    { call: [{ id: 'call_0', name: 'pay', input: { to: 'ada' } }, { id: 'call_1', name: 'pay', input: { to: 'bea' } }] },
+    {
+      call: [
+        { id: 'call_0', name: 'pay', input: { to: 'ada' } },
+        { id: 'call_1', name: 'pay', input: { to: 'bea' } },
+      ],
+    },
     'ok',
     { call: { id: 'call_1', name: 'pay', input: { to: 'bea' } } },
     'ok',

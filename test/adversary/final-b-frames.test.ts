@@ -69,7 +69,10 @@ for (const finish of [Number.NaN, { unified: 'stop', raw: 1n }, 'end_turn'] as c
   test(`SESS-2: a model of one's own that ends with ${typeof finish === 'object' ? 'an object' : String(finish)} has answered, for a reason that there is`, async () => {
     const { clock, store } = freshMemory()
     const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 }
-    const model: Model = { name: 'own', generate: async () => ({ parts: [{ type: 'text', text: 'Hello' }], finish: finish as never, usage }) }
+    const model: Model = {
+      name: 'own',
+      generate: async () => ({ parts: [{ type: 'text', text: 'Hello' }], finish: finish as never, usage }),
+    }
     const runtime = await createRuntime({ store, clock, logger: quiet, models: [model] })
     runtimes.push(runtime)
     const outcome = await after(runtime.session('s').turn({ model, message: 'Hi' }).outcome, clock, 60_000, 1_000)

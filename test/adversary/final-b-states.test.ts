@@ -14,12 +14,26 @@ const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: t
 for (const [what, work, args] of [
   [
     'its body calls a tool that asks',
-    () => tool({ name: 'work', description: 'd', input, background: true, onCrash: 'rerun', execute: async (_, ctx) => (await ctx.call(pay, {})).status }),
+    () =>
+      tool({
+        name: 'work',
+        description: 'd',
+        input,
+        background: true,
+        onCrash: 'rerun',
+        execute: async (_, ctx) => (await ctx.call(pay, {})).status,
+      }),
     {},
   ],
   [
     'its agent asks',
-    () => agent({ name: 'work', description: 'd', model: scriptedModel([{ call: { name: 'pay' } }, 'ok'], { name: 'expert' }), tools: ['pay'] }),
+    () =>
+      agent({
+        name: 'work',
+        description: 'd',
+        model: scriptedModel([{ call: { name: 'pay' } }, 'ok'], { name: 'expert' }),
+        tools: ['pay'],
+      }),
     { task: 'Pay it' },
   ],
 ] as [string, () => Tool, object][])
@@ -32,5 +46,7 @@ for (const [what, work, args] of [
     await clock.advance(2_000)
     expect((await runtime.inbox({ tenant: 'default', session: 's' })).length).toBe(1)
     expect((await session.tasks.get(id))?.state).toBe('awaiting_input')
-    expect(await after(session.tasks.wait(id, { until: 'input' }), clock, 10_000, 1_000)).toMatchObject({ value: { state: 'awaiting_input' } })
+    expect(await after(session.tasks.wait(id, { until: 'input' }), clock, 10_000, 1_000)).toMatchObject({
+      value: { state: 'awaiting_input' },
+    })
   })

@@ -42,7 +42,9 @@ test('POL-7 TASK-9: a call for which a placeholder stands, and which is moved af
   await clock.advance(20_000)
   await runtime.resolve(key, { value: 'SIGNED-BY-ADA' })
   await clock.advance(1_000)
-  expect(await after(session.turn({ model, message: 'And now?' }).outcome, clock, 5_000, 100)).toMatchObject({ value: { status: 'success' } })
+  expect(await after(session.turn({ model, message: 'And now?' }).outcome, clock, 5_000, 100)).toMatchObject({
+    value: { status: 'success' },
+  })
   const { messages = [] } = model.requests.at(-1) ?? {}
   expect(problemsIn(messages)).toEqual([])
   expect(times(messages, 'SIGNED-BY-ADA'), JSON.stringify(messages, null, 1)).toBe(1)
@@ -113,11 +115,15 @@ test('SESS-3 TASK-9: a call that was moved, whose turn was cancelled while no wo
   expect(await after(session.turn({ model, message: 'Go', id: 't', background: '1s' }).outcome, clock, 60_000, 1_000)).toMatchObject({
     value: { status: 'cancelled' },
   })
-  expect(await after(session.turn({ model, message: 'And?' }).outcome, clock, 60_000, 1_000)).toMatchObject({ value: { status: 'success' } })
+  expect(await after(session.turn({ model, message: 'And?' }).outcome, clock, 60_000, 1_000)).toMatchObject({
+    value: { status: 'success' },
+  })
   world.end.resolve('THREE-FILES')
   await clock.advance('2m')
   expect((await session.tasks.list())[0]).toMatchObject({ state: 'succeeded' })
-  expect(await after(session.turn({ model, message: 'And now?' }).outcome, clock, 60_000, 1_000)).toMatchObject({ value: { status: 'success' } })
+  expect(await after(session.turn({ model, message: 'And now?' }).outcome, clock, 60_000, 1_000)).toMatchObject({
+    value: { status: 'success' },
+  })
   const { messages = [] } = model.requests.at(-1) ?? {}
   expect(problemsIn(messages)).toEqual([])
   expect(times(messages, 'THREE-FILES'), JSON.stringify(messages, null, 1)).toBe(1)

@@ -38,7 +38,7 @@ test('CALL-2: a connection that is reset in the midst of a claim, and a server t
     claim.catch(() => {})
     for (;;) {
       await other.query('SELECT pg_stat_clear_snapshot()') // within a transaction the first look would be kept
-      const { rows } = await other.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT uid%'`)
+      const { rows } = await other.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '(SELECT uid%'`)
       if (rows.length > 0) break
     }
     for (const socket of sockets) socket.resetAndDestroy()

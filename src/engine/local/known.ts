@@ -2,6 +2,7 @@
 // of it, so the maps are made when there is something to keep.
 
 import type { StepRecord, WaitRecord } from '../../journal/call-state.ts'
+import { markOfWait } from '../../journal/signal-names.ts'
 import { PawlError } from '../../kernel/errors.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { StepEnd, StepSpec } from '../engine.ts'
@@ -71,6 +72,13 @@ export class Known {
   }
 
   resting(now: number): boolean {
-    return isResting(this.#steps?.values() ?? [], this.#waits?.values() ?? [], now)
+    const waits = this.waits.filter(({ name }) => !this.#hasHeard(name))
+    return isResting(this.#steps?.values() ?? [], waits, now)
+  }
+
+  /** What came before it was waited for: then nobody answers the wait, and nobody waits. */
+  #hasHeard(wait: string): boolean {
+    const mark = this.step(markOfWait(wait) ?? '')?.value
+    return typeof mark === 'string' && mark.startsWith('{"have":')
   }
 }
