@@ -72,12 +72,15 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
 
 /** TASK-8: a task that waits for itself, through others or not, would wait for ever. What each waits for is on record before it is looked at. */
 export async function checkCircle(store: Store, owner: Owner, waits: string, target: string): Promise<void> {
-  const seen = new Set<string>()
-  for (let id: string | null = target; id !== null && !seen.has(id); seen.add(id), id = await waitedFor(store, owner, id))
+  const seen = new Set([target])
+  // Those that are found on the way are looked at in turn.
+  for (const id of seen) {
     if (id === waits) throw new PawlError('would_deadlock', `The task '${waits}' waits for '${target}', which waits for it.`)
+    for (const next of await waitedFor(store, owner, id)) seen.add(next)
+  }
 }
 
-async function waitedFor(store: Store, owner: Owner, id: string): Promise<string | null> {
+async function waitedFor(store: Store, owner: Owner, id: string): Promise<readonly string[]> {
   const run = await store.kept(runName(owner, id))
-  return run ? ((JSON.parse(run.value) as TaskRun).waitsFor ?? null) : null
+  return run ? (JSON.parse(run.value) as TaskRun).waitsFor : []
 }

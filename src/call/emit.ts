@@ -20,8 +20,6 @@ const terminalKey = 'emitted'
 export function emitting(around: Around, run: RunOfTask | null, inside: Inside): ToolContext['emit'] {
   const { invocation, tool, host } = around
   let count = 0
-  /** By what names them: each has the number at which it was first told, in every run of the body. */
-  const numbers = new Map<string, number>()
   return async (type, payload, { key } = {}) => {
     inside.leaf('emit')
     inside.entry()
@@ -43,8 +41,6 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
     if (!fits(value, host.sizes.step))
       throw new PawlError('emit_invalid', `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
     const id = declared.terminal ? terminalKey : key === undefined ? `emit:${place}` : `emit:key:${key}`
-    const number = numbers.get(id) ?? numbers.size + 1
-    numbers.set(id, number)
     // Without a key the place in the body names it, and what it says may differ from run to run.
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
@@ -52,6 +48,10 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
         inside.leaf('emit') // what is not recorded is not kept beside it either
         const { position } = invocation.request
         const { id: task } = run.terms
+        // In the order in which they are told, over all attempts: one may begin where the one before had come to.
+        const number = run.run.emitted + 1
+        run.update({ emitted: number })
+        run.gather()
         const row = { type, payload: JSON.parse(value) as Json, at: host.clock.now() }
         const kept = { ...emittedName(position, task, number), value: JSON.stringify(row) }
         const notice = declared.wake ? run.notice('event', `${type}: ${host.redact.text(value)}`) : { keep: [], tells: [] }

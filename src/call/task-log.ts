@@ -89,7 +89,8 @@ export class TaskLog {
   }
 
   #take(text: string, stream: string): void {
-    const room = longestLog - this.#characters
+    if (this.#cut) return
+    const room = Math.max(0, longestLog - this.#characters)
     const taken = text.length > room ? `${text.slice(0, room).toWellFormed()}${cutLine}` : text
     this.#cut = text.length > room
     this.#waiting += taken

@@ -39,7 +39,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     const untilAt = timeout === undefined ? undefined : (await invocation.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
     const run = runUnder(invocation)
     const who = run ? { waits: run.terms.id } : {}
-    run?.update({ waitsFor: id })
+    run?.update({ waits: { for: id, over: false } })
     await run?.flushed()
     const how = { until, ...who, ...(untilAt === undefined ? {} : { untilAt }) }
     try {
@@ -56,7 +56,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
         }),
       )
     } finally {
-      run?.update({ waitsFor: null })
+      run?.update({ waits: { for: id, over: true } })
     }
   }
 

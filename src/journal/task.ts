@@ -41,8 +41,10 @@ export interface TaskRun {
   readonly log: { readonly characters: number; readonly cut: boolean }
   /** It has started others. */
   readonly hasChildren: boolean
-  /** The task whose end its body waits for. */
-  readonly waitsFor: string | null
+  /** The tasks whose ends its body waits for. */
+  readonly waitsFor: readonly string[]
+  /** How many events it has told. */
+  readonly emitted: number
   readonly over: boolean
   readonly updatedAt: number
 }
@@ -55,35 +57,44 @@ export const newRun: TaskRun = {
   request: null,
   log: { characters: 0, cut: false },
   hasChildren: false,
-  waitsFor: null,
+  waitsFor: [],
+  emitted: 0,
   over: false,
   updatedAt: 0,
 }
 
-export interface TaskUpdate extends Partial<
-  Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'hasChildren' | 'waitsFor' | 'over'>
-> {
+export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'hasChildren' | 'emitted' | 'over'>> {
   readonly attempt: number
   /** One of the same name is replaced. */
   readonly artifact?: TaskArtifact
   /** Added to those that there are. */
   readonly links?: TaskLinks
+  /** Its body begins to wait for a task, or does so no more. */
+  readonly waits?: { readonly for: string; readonly over: boolean }
 }
 
 /**
  * TASK-2: every update goes through here. One of an attempt that is not the last is dropped; what is over stays as it is, except for what is
  * added to it (artifacts, the log).
  */
-export function updated(run: TaskRun, { attempt, artifact, links: more, ...said }: TaskUpdate, at: number): TaskRun {
+export function updated(run: TaskRun, { attempt, artifact, links: more, waits, ...said }: TaskUpdate, at: number): TaskRun {
   if (attempt < run.attempt) return run
   const links = more ? { links: joined(run.links, more) } : {}
   const { log = run.log, ...moved } = said
   const artifacts = artifact ? withArtifact(run.artifacts, artifact) : run.artifacts
   if (run.over) return artifact || said.log ? { ...run, artifacts, log, updatedAt: at } : run
-  // What it asked for, and what it was doing, was the attempt's before it.
-  const anew = attempt > run.attempt ? { status: null, request: null } : {}
+  // What it asked for, what it was doing, and what it waited for was the attempt's before it.
+  const anew = attempt > run.attempt ? { status: null, request: null, waitsFor: [] } : { waitsFor: run.waitsFor }
+  const waitsFor = waits ? waitingFor(anew.waitsFor, waits) : anew.waitsFor
   const ended = said.over ? { request: null } : {}
-  return { ...run, ...anew, ...moved, ...ended, ...links, attempt, artifacts, log, updatedAt: at }
+  return { ...run, ...anew, ...moved, ...ended, ...links, attempt, artifacts, log, waitsFor, updatedAt: at }
+}
+
+/** It may wait for one of them twice. */
+function waitingFor(tasks: TaskRun['waitsFor'], { for: task, over }: NonNullable<TaskUpdate['waits']>): TaskRun['waitsFor'] {
+  if (!over) return [...tasks, task]
+  const at = tasks.indexOf(task)
+  return at === -1 ? tasks : tasks.toSpliced(at, 1)
 }
 
 function joined(links: TaskLinks = {}, more: TaskLinks): TaskLinks {
