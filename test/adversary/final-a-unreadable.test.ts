@@ -50,6 +50,32 @@ describe.each([
     expect(await run).toMatchObject([{ status: 'success' }])
   })
 
+  test('DUR-10: prune forgets the tasks that are old, also where the outcome of one that is not cannot be opened', async () => {
+    const { clock, store } = fresh()
+    const definition = { description: 'd', input, onCrash: 'rerun', background: true, execute: () => 'ok' } as const
+    const secret = tool({ name: 'secret', sensitive: true, ...definition })
+    const plain = tool({ name: 'plain', ...definition })
+    const runtime = await createRuntime({ store, clock, tools: [secret, plain], logger: quiet })
+    runtimes.push(runtime)
+    await runtime.session('old').tasks.start({ tool: 'plain', id: 'b' })
+    await clock.advance(2_000)
+    await clock.advance('2d')
+    await runtime.session('new').tasks.start({ tool: 'secret', id: 'a' })
+    await clock.advance(2_000)
+    const [call] = await store.callsOf({ tenant: 'default', session: 'new' }, { after: '', limit: 1 })
+    if (!call?.outcome) throw new Error('It has ended')
+    const { state, args, terms, attempt, startedAt, wait, settledAt, deaths, trouble } = call
+    const outcome = `${call.outcome.slice(0, -4)}AAAA`
+    const progress = { state, args, terms, attempt, startedAt, wait, settledAt, deaths, trouble, outcome }
+    await store.commit({ guards: [], updateCall: { uid: call.uid, progress }, events: [] })
+    const pruned = await runtime.prune({ olderThan: '1d' }).then(
+      () => 'pruned',
+      (error: { code: string }) => error.code,
+    )
+    const left = await store.keptOf({ of: 'task', tenant: 'default', session: 'old', after: '', limit: 10 })
+    expect({ pruned, left: left.map(({ key }) => key) }).toEqual({ pruned: 'pruned', left: [] })
+  })
+
   test('TASK-10: the session ends, and the others are cancelled', async () => {
     const { clock, session } = await world()
     await session.end()
