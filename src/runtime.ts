@@ -216,7 +216,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
       tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of, standing.of(of.request))),
-      endOfTask: (of) => endOfTask(of),
+      endOfTask: (of) => endOfTask(store, of),
       wakes: background.wakes,
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
       ...turns.inBodies,

@@ -76,9 +76,12 @@ export async function endSession(host: BackgroundHost, owner: Owner, how: Sessio
   return put.as === 'put'
 }
 
-/** Of a task that has started others, on record with its end. */
-export function endOfTask({ request: { position, uid }, options }: Invocation): ChoreToPut {
+/** Of a task that has started others, on record with its end. Null: it has not, nor has anything that it called, on whatever worker. */
+export async function endOfTask(store: Store, { request: { position, uid }, options }: Invocation): Promise<ChoreToPut | null> {
   const parent = options.task?.id as string
+  const { tenant, session } = position
+  const [first] = await store.keptOf({ of: 'task-child', tenant, session, after: childrenOf(parent), limit: 1 })
+  if (!first?.key.startsWith(childrenOf(parent))) return null
   return choreOf(position, `t.${uid}`, { parent, reason: 'The task that started it has ended', by: null })
 }
 

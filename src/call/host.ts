@@ -69,8 +69,8 @@ export interface CallHost {
     payload: unknown,
     how: { key: string; session: string | undefined; placed: boolean },
   ): Promise<unknown>
-  /** The chore that deals with the tasks that this one started, when it has ended. */
-  endOfTask(of: Invocation): { readonly asked: Asked; readonly keep: StepBeside['keep'] }
+  /** The chore that deals with the tasks that this one started, when it has ended; null if there are none. */
+  endOfTask(of: Invocation): Promise<{ readonly asked: Asked; readonly keep: StepBeside['keep'] } | null>
   /** One answer of a model, and which one gave it. */
   complete(of: Invocation, request: CompletionRequest, signal: AbortSignal): Promise<Completion & { readonly model: string }>
   /** What is kept with the step: on the account of the session, the model and the tool. */

@@ -40,7 +40,7 @@ export function modelsInBody({ invocation, host, signal }: Around, inside: Insid
       const session = `agent:${Buffer.from(invocation.derive(`turn:${++turns}`))
         .subarray(0, 18)
         .toString('base64url')}`
-      runUnder(invocation)?.update({ links: { agents: [session] } })
+      runUnder(invocation, host)?.update({ links: { agents: [session] } })
       return kept(() => inside.outside(() => invocation.aside(() => host.turn(invocation, session, request, signal))))
     },
   }

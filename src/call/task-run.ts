@@ -30,14 +30,14 @@ const everyMs = 500
 
 const runs = new WeakMap<Invocation, RunOfTask>()
 
-/** By place and id, of tasks that run here: what is called under one belongs to it. */
-const open = new Map<string, RunOfTask>()
+/** By place and id, of tasks that a runtime runs: what is called under one belongs to it. */
+const open = new WeakMap<CallHost, Map<string, RunOfTask>>()
 const placeOf = ({ position }: Invocation['request'], id: string): string => frame(position.tenant, position.session, id)
 
 /** Of the task that a call is, or runs under; null if it does not, or if that is taken up elsewhere. */
-export const runUnder = (invocation: Invocation): RunOfTask | null => {
+export const runUnder = (invocation: Invocation, host: CallHost): RunOfTask | null => {
   const { task, inTask } = invocation.options
-  return task ? runOf(invocation) : inTask === undefined ? null : (open.get(placeOf(invocation.request, inTask)) ?? null)
+  return task ? runOf(invocation) : inTask === undefined ? null : (open.get(host)?.get(placeOf(invocation.request, inTask)) ?? null)
 }
 
 /** Of a call that is a task and was opened; null for others. */
@@ -69,7 +69,8 @@ export class RunOfTask {
     const log = await TaskLog.open(invocation, logPath(terms.id), before, host.clock)
     const made = new RunOfTask(invocation, host, terms, title, before, log)
     runs.set(invocation, made)
-    open.set(placeOf(invocation.request, terms.id), made)
+    const others = open.get(host) ?? new Map<string, RunOfTask>()
+    open.set(host, others.set(placeOf(invocation.request, terms.id), made))
     return made
   }
 
@@ -145,6 +146,12 @@ export class RunOfTask {
     await this.#invocation.beside.flush()
   }
 
+  /** Durable when it resolves; whoever takes it up opens it anew. */
+  async parks(): Promise<void> {
+    await this.flushed()
+    this.#closes()
+  }
+
   /** With what is written next. */
   gather(): void {
     this.#quiet()
@@ -161,7 +168,9 @@ export class RunOfTask {
   }
 
   /** The last word: what came of it is on record together with the outcome. */
-  end({ settle }: ToSettle): void {
+  async end({ settle }: ToSettle): Promise<void> {
+    // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10).
+    const chore = await this.#host.endOfTask(this.#invocation)
     this.gather()
     this.#invocation.beside.ends()
     if (settle.status === 'cancelled') this.#log.add(`${settle.cancellation.message}\n`, 'system', this.#run.attempt)
@@ -181,11 +190,9 @@ export class RunOfTask {
     // That it ended is told by its end, where that is told at all.
     if (this.terms.wake === 'silent' && endOf(settle) === 'abandoned')
       this.tell('lost', `It is abandoned. ${settle.status === 'failure' ? settle.failure.message : whyUnknown(settle)}`)
-    // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10).
-    if (this.#run.hasChildren) {
-      const { asked, keep } = this.#host.endOfTask(this.#invocation)
-      this.#invocation.beside.put(asked)
-      this.#invocation.beside.keep(...keep)
+    if (chore) {
+      this.#invocation.beside.put(chore.asked)
+      this.#invocation.beside.keep(...chore.keep)
     }
     this.#closes()
   }
@@ -198,7 +205,8 @@ export class RunOfTask {
   /** Nothing runs under it here any more. */
   #closes(): void {
     const place = placeOf(this.#invocation.request, this.terms.id)
-    if (open.get(place) === this) open.delete(place)
+    const all = open.get(this.#host)
+    if (all?.get(place) === this) all.delete(place)
   }
 
   #soon(): void {

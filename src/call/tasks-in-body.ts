@@ -37,7 +37,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     const number = ++waits
     // An instant: a body that runs again waits what is left.
     const untilAt = timeout === undefined ? undefined : (await invocation.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
-    const run = runUnder(invocation)
+    const run = runUnder(invocation, host)
     const who = run ? { waits: run.terms.id } : {}
     run?.update({ waits: { for: id, over: false } })
     await run?.flushed()
@@ -62,12 +62,6 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
 
   const start = async (task: StartTask): Promise<Task> => {
     inside.entry()
-    const run = runUnder(invocation)
-    // Known before there is one: whoever ends it looks for them.
-    if (run && !run.run.hasChildren) {
-      run.update({ hasChildren: true })
-      await run.flushed()
-    }
     return tasks.start({ ...task, id: task.id ?? `task_${place(`task:${++started}`)}` })
   }
 

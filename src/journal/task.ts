@@ -39,8 +39,6 @@ export interface TaskRun {
   readonly links?: TaskLinks
   /** Characters in its log, and whether more was said than is kept. */
   readonly log: { readonly characters: number; readonly cut: boolean }
-  /** It has started others. */
-  readonly hasChildren: boolean
   /** The tasks whose ends its body waits for. */
   readonly waitsFor: readonly string[]
   /** How many events it has told. */
@@ -56,14 +54,13 @@ export const newRun: TaskRun = {
   artifacts: [],
   request: null,
   log: { characters: 0, cut: false },
-  hasChildren: false,
   waitsFor: [],
   emitted: 0,
   over: false,
   updatedAt: 0,
 }
 
-export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'hasChildren' | 'emitted' | 'over'>> {
+export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'emitted' | 'over'>> {
   readonly attempt: number
   /** One of the same name is replaced. */
   readonly artifact?: TaskArtifact
