@@ -14,7 +14,7 @@ import type { Change, Guard } from '../store/store.ts'
 import type { BackgroundHost } from './host.ts'
 import { dueDelivery } from './deliver.ts'
 import { isRefusal } from './fire-schedule.ts'
-import type { Scope } from './schedule-row.ts'
+import { longPast, type Scope } from './schedule-row.ts'
 import {
   type Delivery,
   deliveryTask,
@@ -161,9 +161,6 @@ async function heardBy(
   }
   return { deliveries, keep }
 }
-
-/** Due at once, whatever the clock of whoever emitted it says to the others; and in the order of that clock. */
-const longPast = (at: number): number => Math.floor(at / 1_000)
 
 /** One that cannot be read hears nothing, and keeps nobody else from hearing. */
 async function subscribed({ store, logger }: EmitHost, of: Scope, id: string): Promise<SubscriptionRow | undefined> {

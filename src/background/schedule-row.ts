@@ -195,3 +195,6 @@ function textOf({ timing, tool, input, message, title, catchUp, cap, overlap, wa
   const content = input === null ? null : canonical(JSON.parse(input) as Json)
   return canonical({ timing: { ...timing }, tool, content, message, title, catchUp, cap, overlap, wake })
 }
+
+/** Due at once, whatever the clock of whoever wrote it says to the others; and in the order of that clock. */
+export const longPast = (at: number): number => Math.floor(at / 1_000)

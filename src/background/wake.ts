@@ -11,13 +11,15 @@ import type { Change, Guard, Kept, Store } from '../store/store.ts'
 import type { Fired, FireHost } from './fire-schedule.ts'
 import type { Wakes } from './host.ts'
 import { openNotices } from './notices.ts'
-import { dueAt, dueKey, type Scope } from './schedule-row.ts'
+import { dueKey, longPast, type Scope } from './schedule-row.ts'
 
 type Keep = NonNullable<Change['keep']>
 
 export interface WakeRow {
   readonly wake: {
     readonly what: string
+    /** When it was to be told. */
+    readonly at: number
     /** A call that somebody waited for: whoever settles it need not know that it became a task, so it is looked at. */
     readonly call?: string
     readonly tries: number
@@ -41,7 +43,8 @@ export function wakesOf(
     knows: drives,
     rows({ tenant, session }, what, call) {
       soon()
-      return [dueWake({ tenant, session }, clock.now(), { what, tries: 0, ...(call === undefined ? {} : { call }) })]
+      const at = clock.now()
+      return [dueWake({ tenant, session }, longPast(at), { what, at, tries: 0, ...(call === undefined ? {} : { call }) })]
     },
   }
 }
@@ -81,7 +84,7 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
   if ((await openNotices(host, of).list()).length === 0 || (await isSpeaking(store, of))) return done()
   const row = JSON.parse(last.value) as LastTurnRow
   // Whoever wakes sessions, and knows its model, wakes it; what nobody wanted for so long, nobody does.
-  if (!host.wakes.knows(row.asked.tool)) return clock.now() - dueAt(due) < longestLeftMs ? 'left' : done()
+  if (!host.wakes.knows(row.asked.tool)) return clock.now() - wake.at < longestLeftMs ? 'left' : done()
   if (row.woken >= host.wakes.inARow) {
     logger.warn('A session has something to hear, and has had as many turns by itself as it may: it waits for somebody', { ...of })
     return done()

@@ -50,13 +50,25 @@ export function inWords<T>(file: string, work: () => T): T {
   }
 }
 
-/** What is asked when a runtime opens, looks for work or is kept: whoever hears of a failure hears it in words. */
-const told = ['renew', 'claim', 'leave', 'setting', 'secret', 'dueWaits', 'nextDeadline', 'erase', 'scrub', 'inspect', 'unsettled'] as const
+/** What tells of its failures by itself, or has none. */
+const clear = new Set(['commit', 'write', 'onHint', 'close', 'keepAlive'])
 
+/** Whoever hears of a failure hears it in words; of one that is closed that it is. */
 export function clearly(file: string, store: Store): Store {
-  const clear = told.map((name) => [
-    name,
-    (...args: never[]): unknown => inWords(file, () => (store[name] as (...given: never[]) => unknown)(...args)),
-  ])
-  return { ...store, ...Object.fromEntries(clear) } as Store
+  let isClosed = false
+  const told = Object.entries(store).map(([name, method]: [string, (...given: never[]) => unknown]) => {
+    const asks = (...args: never[]): unknown => {
+      try {
+        return inWords(file, () => method(...args))
+      } catch (error) {
+        throw isClosed ? new PawlError('runtime_closed', undefined, { cause: error }) : error
+      }
+    }
+    return [name, clear.has(name) ? method : asks]
+  })
+  const close = (): Promise<void> => {
+    isClosed = true
+    return store.close()
+  }
+  return { ...(Object.fromEntries(told) as Store), close }
 }
