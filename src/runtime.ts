@@ -171,6 +171,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       result: shown.words,
       learn: ({ tenant: of, session: id }) => learn({ tenant: of, session: id }),
       shown: (text) => redact.text(text),
+      shownIn: (value) => redact.deep(value),
       mostBytes: sizes.arguments,
       longestReason: sizes.event,
       closed: closed.signal,

@@ -48,6 +48,8 @@ export interface Reading {
   result(call: CallRecord): Promise<string>
   /** The same text without secrets, as a model may read it. */
   shown(text: string): string
+  /** Of a value, in all its texts. */
+  shownIn<T>(value: T): T
 }
 
 export interface BackgroundHost extends Reading {

@@ -30,7 +30,7 @@ export async function readTask(host: Reading, { tenant, session }: Scope, id: st
 export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task | undefined> => readTask(host, of, movedId(uid))
 
 /** Undefined if its call is gone: it was forgotten. */
-export async function taskIn({ store, words, shown: told }: Reading, kept: Kept): Promise<Task | undefined> {
+export async function taskIn({ store, words, shown: told, shownIn: toldIn }: Reading, kept: Kept): Promise<Task | undefined> {
   const row = JSON.parse(kept.value) as TaskRow
   if (row.kind === monitorKind) return readMonitor(store, kept, row)
   const [call, run] = await Promise.all([store.call(row.uid), store.kept(runName(kept, kept.key))])
@@ -40,7 +40,7 @@ export async function taskIn({ store, words, shown: told }: Reading, kept: Kept)
   return shown(
     kept.key,
     { ...row, title: told(row.title) },
-    { told, call, outcome, run: run ? (JSON.parse(run.value) as TaskRun) : newRun, waits },
+    { told, toldIn, call, outcome, run: run ? (JSON.parse(run.value) as TaskRun) : newRun, waits },
   )
 }
 
@@ -61,13 +61,14 @@ function unlessBroken(error: unknown): undefined {
 interface Found {
   /** Without secrets. */
   told(text: string): string
+  toldIn<T>(value: T): T
   readonly call: CallRecord
   readonly outcome: Outcome | null
   readonly run: TaskRun
   readonly waits: readonly WaitRecord[]
 }
 
-function shown(id: string, row: TaskRow, { told, call, outcome, run, waits }: Found): Task {
+function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, waits }: Found): Task {
   const state = stateOf(call, waits, run.request)
   const hasFiles = call.position.batch === taskBatch
   const { uid, kind, title, tool, wake, parent, createdAt, links } = row
@@ -79,7 +80,7 @@ function shown(id: string, row: TaskRow, { told, call, outcome, run, waits }: Fo
     state,
     status: run.status && told(run.status),
     progress: run.progress && { ...run.progress, ...(run.progress.label === undefined ? {} : { label: told(run.progress.label) }) },
-    inputRequest: state === 'awaiting_input' && run.request ? { ...run.request, prompt: told(run.request.prompt) } : null,
+    inputRequest: state === 'awaiting_input' && run.request ? toldIn(run.request) : null,
     artifacts: run.artifacts.map((each) => ({
       ...each,
       name: told(each.name),

@@ -12,7 +12,7 @@ import { add, FolderWalk, within } from './folder-walk.ts'
 import { Glob, type Places } from './glob.ts'
 import { checkMediaType, mediaTypeOf } from './media-type.ts'
 import { FirstByPath, pageOf } from './page.ts'
-import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, unfinished } from './path.ts'
+import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, tooLongIn, unfinished } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import { bytesOf, hashOf } from './rows.ts'
 import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../kernel/files.ts'
@@ -201,6 +201,7 @@ export class FolderFiles implements SessionFiles {
       if (source.path === target.path) return this.#told(source, moved)
       const was = await this.#walk.find(target)
       if (was && !(replace && was.isFile() && moved.isFile())) throw new PawlError('file_exists', `There is a '${target.path}'.`)
+      if (moved.isDirectory()) await this.#walk.inside(within(source), {}, (inner) => this.#fitsBelow(inner, target))
       await this.#room(turn, { files: (await this.#walk.missing(target)) - (was ? 1 : 0), bytes: -(was?.size ?? 0) })
       await this.#walk.inside(target, { make: turn }, async (into) =>
         this.#walk.inside(source, {}, async (directory) => {
@@ -213,6 +214,21 @@ export class FolderFiles implements SessionFiles {
       )
       return this.#told(target, moved)
     })
+  }
+
+  /** Whatever is moved with a directory has a path where that goes. */
+  async #fitsBelow(directory: Directory, target: FilePath): Promise<void> {
+    for (const name of await directory.names()) {
+      const path = pathOf([...target.parts, name])
+      const tooLong = tooLongIn(path)
+      if (tooLong) throw new PawlError('file_path_invalid', `The path of what is in it ${tooLong} then. Nothing was moved.`)
+      const inner = (await directory.look(name))?.isDirectory() ? await this.#walk.orNothing(() => directory.enter(name)) : undefined
+      try {
+        if (inner) await this.#fitsBelow(inner, path)
+      } finally {
+        await inner?.close()
+      }
+    }
   }
 
   async #told(path: FilePath, stats: Stats): Promise<FileStat> {

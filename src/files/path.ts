@@ -47,10 +47,16 @@ export function filePath(given: unknown): FilePath {
     parts.push(name)
   }
   if (parts[0] === mount) parts.shift()
-  if (parts.length > mostDepth) refuse(`has more than ${mostDepth} names`)
   const path = pathOf(parts)
-  if (bytesIn(path.path) > mostBytes) refuse(`has more than ${mostBytes} bytes`)
+  const tooLong = tooLongIn(path)
+  if (tooLong) refuse(tooLong)
   return path
+}
+
+/** Why a path is longer than one may be; undefined if it is not. */
+export function tooLongIn({ parts, path }: FilePath): string | undefined {
+  if (parts.length > mostDepth) return `has more than ${mostDepth} names`
+  return bytesIn(path) > mostBytes ? `has more than ${mostBytes} bytes` : undefined
 }
 
 /** Of names that are in form already. One that is called as the root is, inside the root, is told with both. */

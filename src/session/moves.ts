@@ -1,6 +1,7 @@
 // Calls that go on in the background while a batch waits for them: after a time that a rule says, or because somebody moved them, here or on another
 // worker. Only tools that can run in the background are watched.
 
+import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { isTerminal } from '../kernel/task.ts'
@@ -59,7 +60,8 @@ export class Moves {
     /** Should the store not answer, it is asked again until the call has ended. */
     const asks = (ask: () => Promise<Task | null | undefined>): void =>
       void ask().then(told, (error: unknown) => {
-        if (over) return
+        // In a session that has ended nothing becomes a task any more.
+        if (over || (error instanceof PawlError && error.code === 'session_ended')) return
         this.#host.warn('A call could not be moved to the background; it is tried again', { call: uid, error })
         this.#after(lookMs, () => void (over || asks(ask)))
       })

@@ -24,38 +24,42 @@ const many = 30
 const bytes = 500_000
 
 for (const background of [false, true])
-  test(`WAIT-1: ${many} ${background ? 'tasks' : 'calls'} that are parked are not kept in memory once their runtime is closed`, { timeout: 120_000 }, async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'adv-leak-')), 'a.db')
-    const parks = tool({
-      name: 'parks',
-      description: 'd',
-      input: { type: 'object', properties: { text: { type: 'string' } } },
-      onCrash: 'rerun',
-      background: true,
-      execute: (_, ctx) => ctx.later() as never,
-    })
-    const cycle = async (count: number): Promise<void> => {
-      const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
-      const runtime = await createRuntime({ store, tools: [parks], logger: quiet })
-      const session = runtime.session(`s${count}`)
-      for (let n = 0; n < count; n++) {
-        const input = { text: `${n}`.repeat(10).padEnd(bytes, 'x') }
-        if (background) await session.tasks.start({ tool: parks, input })
-        else await session.run([{ id: `c${n}`, name: 'parks', input }], { until: 'waiting' })
+  test(
+    `WAIT-1: ${many} ${background ? 'tasks' : 'calls'} that are parked are not kept in memory once their runtime is closed`,
+    { timeout: 120_000 },
+    async () => {
+      const file = join(mkdtempSync(join(tmpdir(), 'adv-leak-')), 'a.db')
+      const parks = tool({
+        name: 'parks',
+        description: 'd',
+        input: { type: 'object', properties: { text: { type: 'string' } } },
+        onCrash: 'rerun',
+        background: true,
+        execute: (_, ctx) => ctx.later() as never,
+      })
+      const cycle = async (count: number): Promise<void> => {
+        const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
+        const runtime = await createRuntime({ store, tools: [parks], logger: quiet })
+        const session = runtime.session(`s${count}`)
+        for (let n = 0; n < count; n++) {
+          const input = { text: `${n}`.repeat(10).padEnd(bytes, 'x') }
+          if (background) await session.tasks.start({ tool: parks, input })
+          else await session.run([{ id: `c${n}`, name: 'parks', input }], { until: 'waiting' })
+        }
+        await vi.waitUntil(
+          async () => {
+            const open = await store.unsettled({ of: { tenant: 'default', session: `s${count}` }, after: '', limit: 200 })
+            return open.length === count && open.every(({ state }) => state === 'parked')
+          },
+          { timeout: 60_000, interval: 20 },
+        )
+        await runtime.close()
+        await store.close()
       }
-      await vi.waitUntil(
-        async () => {
-          const open = await store.unsettled({ of: { tenant: 'default', session: `s${count}` }, after: '', limit: 200 })
-          return open.length === count && open.every(({ state }) => state === 'parked')
-        },
-        { timeout: 60_000, interval: 20 },
-      )
-      await runtime.close()
-      await store.close()
-    }
-    await cycle(5) // what is compiled and prepared once
-    const before = await heap()
-    await cycle(many)
-    const grown = (await heap()) - before
-    expect(grown).toBeLessThan((many * bytes) / 2)
-  })
+      await cycle(5) // what is compiled and prepared once
+      const before = await heap()
+      await cycle(many)
+      const grown = (await heap()) - before
+      expect(grown).toBeLessThan((many * bytes) / 2)
+    },
+  )

@@ -14,7 +14,11 @@ test('TASK-10: what a tool that a task calls starts belongs to that task, and en
   const definition = { description: 'd', input, onCrash: 'rerun', background: true, timeout: '1h' } as const
   const open = async () => {
     const child = tool({ name: 'child', ...definition, execute: async (_, ctx) => (await ctx.sleep('1h'), 'slept') })
-    const starts = tool({ name: 'starts', ...definition, execute: async (_, ctx) => (await ctx.tasks.start({ tool: 'child', id: 'c' })).id })
+    const starts = tool({
+      name: 'starts',
+      ...definition,
+      execute: async (_, ctx) => (await ctx.tasks.start({ tool: 'child', id: 'c' })).id,
+    })
     const parent = tool({
       name: 'parent',
       ...definition,
