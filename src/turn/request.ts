@@ -62,8 +62,8 @@ const wrong = (why: string): never => {
 export function requestOf(given: StartTurn, known: Known, mostBytes: number): { request: TurnRequest; model: Model } {
   if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
   for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
-  const { message, background, limits = {} } = given
-  const said = message === undefined ? null : wordsOf(message, mostBytes, known.sizes.attachment)
+  const { background, limits = {} } = given
+  const said = saidIn(given, known, mostBytes)
   const { frame, model } = frameOf(given, known)
   const within = limitsOf(limits)
   if (within.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
@@ -77,6 +77,10 @@ export function requestOf(given: StartTurn, known: Known, mostBytes: number): { 
     },
   }
 }
+
+/** As it goes on record; null if nothing is said. */
+export const saidIn = ({ message }: StartTurn, { sizes }: Pick<Known, 'sizes'>, mostBytes: number): WordsRow | null =>
+  message === undefined ? null : wordsOf(message, mostBytes, sizes.attachment)
 
 function frameOf(given: StartTurn, known: Pick<Known, 'model' | 'frame'>): { frame: FrameTerms; model: Model } {
   const named = typeof given.frame === 'string' ? known.frame(given.frame) : given.frame
