@@ -32,7 +32,7 @@ export interface StartHost {
 }
 
 export function startTurn(host: StartHost, place: Place, given: StartTurn, first?: () => Promise<void> | undefined): Turn {
-  const { request, model } = requestOf(given, host, host.sizes.arguments)
+  const { request, model, content } = requestOf(given, host, host.sizes.arguments)
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
     throw new PawlError('turn_invalid', `The id is ${JSON.stringify(id)}; it must be a text of 1 to ${longestName} characters.`)
@@ -43,7 +43,7 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
     principal: place.principal,
     tool: turnTool(model.name),
     input: encode(request),
-    hash: hashOf(request),
+    hash: hashOf(content),
     options: Object.keys(options).length > 0 ? options : null,
     line: null,
     ...(host.sealAll ? { sealed: true } : {}),
