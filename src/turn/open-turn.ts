@@ -149,9 +149,9 @@ export class OpenTurn {
     if (last?.message.role !== 'tool') return null
     const known = this.#switched(control.switchFrame)
     if (known) return known
+    const words = handedOver(control.switchFrame, this.#history)
     this.#say({ role: 'frame', frame: control.switchFrame.frame })
-    const said = handedOver(control.switchFrame)
-    if (said !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: said }] })
+    for (const { message, secret } of words) this.#say(message, [], secret ? { secret } : {})
     return null
   }
 
