@@ -58,6 +58,8 @@ export interface HeadRow {
   readonly born: string
   /** The uid of the turn that is open; null if none is. */
   readonly turn: string | null
+  /** Capabilities that were on when it began, by name; left out if none were. */
+  readonly on?: readonly string[]
 }
 
 /** What was sent and not read yet, in the order in which it came. */
