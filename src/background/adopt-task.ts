@@ -3,6 +3,7 @@
 
 import { eventOf } from '../journal/event.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
+import { isStepBatch } from '../journal/message.ts'
 import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
@@ -105,8 +106,8 @@ export async function callMeant(
 const page = 200
 /** Where calls with an idempotency key lie. */
 const keyBatch = 'pawl:key'
-/** Tasks, and calls under others. */
-const isOurs = (batch: string): boolean => batch.startsWith('pawl:')
+/** Tasks, turns, and calls under others. */
+const isOurs = (batch: string): boolean => batch.startsWith('pawl:') && !isStepBatch(batch)
 
 async function callIdOf(store: Store, uid: string): Promise<string | undefined> {
   const options = (await store.call(uid))?.options ?? null

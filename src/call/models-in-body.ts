@@ -1,6 +1,7 @@
 // ctx.complete and ctx.turn: a body that asks a model (SESS-5), and one that lets an agent work in a session of its own (SESS-6). Both are on record: a body
 // that runs again gets the same answer, and finds the same agent.
 
+import { completionKey } from '../journal/completion-key.ts'
 import { isLoss } from '../kernel/errors.ts'
 import { decode, encode } from '../kernel/value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tool/context.ts'
@@ -24,7 +25,7 @@ export function modelsInBody({ invocation, host, signal }: Around, inside: Insid
       inside.leaf('complete')
       inside.entry()
       const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
-      const key = `complete:${given.name ?? ++asked}`
+      const key = completionKey(given.name, () => ++asked)
       return kept(async () => {
         const end = await invocation.run({ key, input: encode(given), once: false }, async () => {
           const { model, ...completion } = await host.complete(invocation, given, signal)

@@ -1,5 +1,6 @@
 // JOURNAL: the conversation of a session, as it is kept: one row a message, never changed; who may add to it; and what waits to be said.
 
+import { frame } from '../kernel/id.ts'
 import type { CallOptions } from './call-state.ts'
 
 interface Scope {
@@ -13,8 +14,11 @@ export const turnBatch = 'pawl:turn'
 export const turnTool = (model: string): string => `${turnBatch}:${model}`
 /** No batch of a host begins so. */
 export const isTurn = ({ position }: { readonly position: { readonly batch: string } }): boolean => position.batch === turnBatch
-/** The batch of the calls of one answer. */
-export const stepBatch = (turn: string, step: number): string => `turn:${turn}:${step}`
+/** The batch of the calls of one answer; where they run one after the other, of the one that stands there. No choice of ids makes it another's. */
+export const stepBatch = (turn: string, step: number, ...order: number[]): string => `${ofStep}${frame(turn, step, ...order)}`
+const ofStep = 'pawl:step:'
+/** What a model asked for in a turn: of the batches that only we name, these are of calls that others may mean. */
+export const isStepBatch = (batch: string): boolean => batch.startsWith(ofStep)
 
 const digits = 12
 export const messageKey = (number: number): string => String(number).padStart(digits, '0')
@@ -54,6 +58,8 @@ export interface HeadRow {
   readonly born: string
   /** The uid of the turn that is open; null if none is. */
   readonly turn: string | null
+  /** Capabilities that were on when it began, by name; left out if none were. */
+  readonly on?: readonly string[]
 }
 
 /** What was sent and not read yet, in the order in which it came. */

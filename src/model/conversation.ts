@@ -12,6 +12,7 @@ import {
   type Message,
   type ModelMessage,
   type ResultPart,
+  type SummaryMessage,
 } from './message.ts'
 
 /** What is told of a call of which nobody knows anything. */
@@ -22,7 +23,9 @@ export const interrupted: readonly ModelPart[] = [
   },
 ]
 
-const summed = 'What follows is a summary of what was said before.'
+/** What a model reads of a summary. */
+export const summaryText = ({ text }: SummaryMessage): string =>
+  `${noticeMark('What follows is a summary of what was said before.')}\n${text}`
 
 /** Grows message by message: a long conversation is not gone through again for each answer. */
 export class Conversation {
@@ -43,7 +46,7 @@ export class Conversation {
       case 'frame':
         break
       case 'summary':
-        this.#users([{ type: 'text', text: `${noticeMark(summed)}\n${message.text}` }])
+        this.#users([{ type: 'text', text: summaryText(message) }])
         break
       case 'user':
       case 'notice':

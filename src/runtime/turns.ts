@@ -22,7 +22,7 @@ import type { Switches } from '../session/switches.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { ShownCall } from './shown-call.ts'
 import { openMessages } from '../turn/messages.ts'
-import { agentTurn } from '../turn/agent-turn.ts'
+import { agentTurn, type AgentsHost } from '../turn/agent-turn.ts'
 import { complete } from '../turn/complete.ts'
 import type { Scope, TurnHost } from '../turn/host.ts'
 import { Said } from '../turn/said.ts'
@@ -30,7 +30,7 @@ import { endOrphan } from '../turn/orphan.ts'
 import { usageOf, usageRow } from '../turn/usage.ts'
 import { termsOf } from '../turn/request.ts'
 import { shownMessage } from '../turn/shown-message.ts'
-import { startTurn } from '../turn/start-turn.ts'
+import { sameTurn, startTurn } from '../turn/start-turn.ts'
 import { turning } from '../turn/turn.ts'
 
 interface TurnsHost {
@@ -80,13 +80,9 @@ export function openTurns(host: TurnsHost): Turns {
   }
   const known = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...known }
-  const start: Turns['start'] = (place, turn, first) =>
-    startTurn(
-      { ...parts, sealAll: host.sealAll, words: host.background.words, knows: (model) => void models.set(model.name, model) },
-      place,
-      turn,
-      first,
-    )
+  const knows = (model: Model): void => void models.set(model.name, model)
+  const starting = { ...parts, sealAll: host.sealAll, words: host.background.words, knows }
+  const start: Turns['start'] = (place, turn, first) => startTurn(starting, place, turn, first)
   const said = new Said(store, clock)
   const { learn } = host.background
   const around: TurnHost = {
@@ -117,6 +113,7 @@ export function openTurns(host: TurnsHost): Turns {
     wakes: host.background.wakes,
     live: (about, type, body) => host.live(about, type, body),
   }
+  const agents: AgentsHost = { store, clock, switches: host.switches, start, again: (place, turn) => sameTurn(starting, place, turn) }
   return {
     drive: turning(around),
     inBodies: {
@@ -124,7 +121,7 @@ export function openTurns(host: TurnsHost): Turns {
       usageRows: (of, key, model, usage) => [
         usageRow(of.request.position, `${of.request.uid}:${key}`, { models: charged({}, model, usage), tool: toolNamed(of) }),
       ],
-      turn: (of, session, request, signal) => agentTurn({ store, clock, switches: host.switches, start }, of, session, request, signal),
+      turn: (of, session, request, signal) => agentTurn(agents, of, session, request, signal),
     },
     usage: (of) => usageOf(store, of),
     unheard: (uid, why) => endOrphan(around, uid, why),

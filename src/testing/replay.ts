@@ -3,6 +3,7 @@
 
 import { difference } from '../engine/difference.ts'
 import type { CallOptions, CallRecord, CallTerms } from '../journal/call-state.ts'
+import { completionKey } from '../journal/completion-key.ts'
 import { isTurn } from '../journal/message.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
@@ -277,8 +278,8 @@ function guarded(
       : stop('it asks a person, which it did not')
   let asked = 0
   const asks = (request: string | { name?: string }): unknown => {
-    const { name = String(++asked) } = typeof request === 'string' ? {} : request
-    return recorded.has(`complete:${name}`) ? ctx.complete(request as string) : stop('it asks a model, which it did not')
+    const { name } = typeof request === 'string' ? {} : request
+    return recorded.has(completionKey(name, () => ++asked)) ? ctx.complete(request as string) : stop('it asks a model, which it did not')
   }
   const turn = (): never => stop(letsAgentWork)
   const connection = (): never => stop(usesConnection)

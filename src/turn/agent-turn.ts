@@ -21,13 +21,15 @@ export interface AgentsHost {
   readonly clock: Clock
   readonly switches: Switches
   start(place: Place, turn: StartTurn): Turn
+  /** The one that is there, as it was asked for; else it is started. */
+  again(place: Place, turn: StartTurn & { readonly id: string }): Promise<Turn>
 }
 
 export async function agentTurn(
-  { store, clock, switches, start }: AgentsHost,
+  { store, clock, switches, start, again }: AgentsHost,
   invocation: Invocation,
   session: string,
-  given: AgentTurn,
+  agent: AgentTurn,
   signal: AbortSignal,
 ): Promise<AgentOutcome> {
   const { position, principal, uid } = invocation.request
@@ -56,16 +58,12 @@ export async function agentTurn(
         ],
   })
   if (!kept.ok) throw new PawlError('lease_lost')
-  const { model, message, frame, instructions, tools, limits } = given
+  const { model, message, frame, instructions, tools, limits } = agent
   const asked = { model: model as Model | string | undefined, frame, instructions, tools, limits }
-  const turn = start(
-    { tenant, session, principal, ...askingOf(invocation.options) },
-    {
-      ...(Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Partial<StartTurn>),
-      message,
-      id: 'turn',
-    },
-  )
+  const place = { tenant, session, principal, ...askingOf(invocation.options) }
+  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Partial<StartTurn>
+  const work = { ...given, message, id: 'turn' }
+  const turn = before ? await again(place, work) : start(place, work)
   const cancelled = (): void => {
     const { stopped } = invocation
     // An execution that no longer counts is taken up again, and finds the agent at work.

@@ -6,7 +6,16 @@ import { longestName } from '../kernel/id.ts'
 import type { Clock } from '../kernel/time.ts'
 import { encode, recorded } from '../kernel/value.ts'
 import type { AssistantPart } from '../model/message.ts'
-import { idleOf, type Model, type ModelAnswer, type ModelDelta, ModelFailure, type ModelRequest, type Usage } from '../model/model.ts'
+import {
+  type FinishReason,
+  idleOf,
+  type Model,
+  type ModelAnswer,
+  type ModelDelta,
+  ModelFailure,
+  type ModelRequest,
+  type Usage,
+} from '../model/model.ts'
 import type { TurnHost } from './host.ts'
 import { listen } from './listen.ts'
 
@@ -141,11 +150,13 @@ function formed(answer: ModelAnswer, step: number): ModelAnswer {
       ...meta,
     }
   })
-  const { finish } = answer
+  const finish = reasons.has(answer.finish) ? answer.finish : 'other'
   const isCut = finish === 'length' || finish === 'filter'
   const said = finish === 'calls' ? 'other' : finish
   return { parts: isCut ? cut(parts) : parts, finish: calls > 0 && !isCut ? 'calls' : said, usage: usageOf(answer.usage) }
 }
+
+const reasons: ReadonlySet<unknown> = new Set<FinishReason>(['stop', 'calls', 'length', 'filter', 'other'])
 
 /** Cut off before the first character is not "no arguments": as half an object it is refused instead of run. */
 function cut(parts: readonly AssistantPart[]): readonly AssistantPart[] {

@@ -48,7 +48,8 @@ export async function enter(invocation: Invocation, host: TurnHost, line: Line, 
       await untilOver(invocation, host, before, stop)
       continue
     }
-    const mine: HeadRow = { born: row?.born ?? ids.next(), turn: uid }
+    const on = [...(await host.switches.on(position))]
+    const mine: HeadRow = { born: row?.born ?? ids.next(), turn: uid, ...(on.length > 0 ? { on } : {}) }
     const name = headName(position)
     const committed = await store.commit({
       guards: [...invocation.beside.fence(), { kind: 'kept', ...name, revision }],

@@ -6,7 +6,7 @@ import type { Invocation } from '../engine/engine.ts'
 import { isWoken, lastTurnName, type LastTurnRow } from '../journal/message.ts'
 import { isSealedUid } from '../journal/sealed.ts'
 import { canonical } from '../kernel/canonical.ts'
-import { decode, encode, recorded } from '../kernel/value.ts'
+import { decode, encode, type Json, recorded } from '../kernel/value.ts'
 import type { Change } from '../store/store.ts'
 import type { TurnRequest } from './request.ts'
 
@@ -21,4 +21,4 @@ export function rowOfLast({ request, options }: Invocation): NonNullable<Change[
 }
 
 /** By which a turn is known again. */
-export const hashOf = (request: TurnRequest): string => hash('sha256', `turn\n${canonical(recorded(request))}`, 'base64url')
+export const hashOf = (content: object): string => hash('sha256', `turn\n${canonical(recorded(content) as Json)}`, 'base64url')

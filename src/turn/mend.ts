@@ -26,15 +26,16 @@ export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads
 
 /** The calls of an answer in their order; undefined for one that is not on record. */
 export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, last: KeptMessage): Promise<(CallRecord | undefined)[]> {
-  const batch = stepBatch(last.turn ?? '', last.step)
+  const { step } = last
+  const turn = last.turn ?? ''
   const seen = new Map<string, number>()
   const found: (CallRecord | undefined)[] = []
   for (const [order, { id }] of (last.message.role === 'assistant' ? callsIn(last.message) : []).entries()) {
     const occurrence = seen.get(id) ?? 0
     seen.set(id, occurrence + 1)
     found.push(
-      (await host.store.callAt({ tenant, session, batch, id, occurrence })) ??
-        (await host.store.callAt({ tenant, session, batch: `${batch}:${order}`, id, occurrence: 0 })),
+      (await host.store.callAt({ tenant, session, batch: stepBatch(turn, step), id, occurrence })) ??
+        (await host.store.callAt({ tenant, session, batch: stepBatch(turn, step, order), id, occurrence: 0 })),
     )
   }
   return found

@@ -1,7 +1,7 @@
 // A turn on its way: what it does next follows from the last thing that is on record of it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { isWoken } from '../journal/message.ts'
+import { type HeadRow, isWoken } from '../journal/message.ts'
 import type { Control, Outcome } from '../kernel/outcome.ts'
 import { decode, type Json } from '../kernel/value.ts'
 import { type Account, charged, sumOf } from '../model/account.ts'
@@ -34,6 +34,7 @@ type Ends = Promise<Outcome | null>
 interface Entered {
   readonly stop: TurnStop
   readonly history: History
+  readonly head: HeadRow
   /** An earlier execution was at it. */
   readonly again: boolean
 }
@@ -50,7 +51,7 @@ export class OpenTurn {
   /** The next answer may have been asked for by an execution that is gone. */
   #again: boolean
 
-  constructor(invocation: Invocation, host: TurnHost, { stop, history, again }: Entered) {
+  constructor(invocation: Invocation, host: TurnHost, { stop, history, head, again }: Entered) {
     this.#invocation = invocation
     this.#host = host
     this.#stop = stop
@@ -58,7 +59,7 @@ export class OpenTurn {
     this.#again = again
     this.#request = decode(invocation.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
-    this.#tools = new ToolsOfTurn(host, invocation.request.position)
+    this.#tools = new ToolsOfTurn(host, invocation.request.position, new Set(head.on))
     history.shown = (message) => shownMessage(message, this.#tools.set)
   }
 
@@ -73,7 +74,6 @@ export class OpenTurn {
   /** How it ends, if what it worked in is gone. */
   async begin(): Ends {
     const { position } = this.#invocation.request
-    this.#tools.on = await this.#host.switches.on(position)
     await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
     await Promise.allSettled(this.#tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
@@ -149,9 +149,9 @@ export class OpenTurn {
     if (last?.message.role !== 'tool') return null
     const known = this.#switched(control.switchFrame)
     if (known) return known
+    const words = handedOver(control.switchFrame, this.#history)
     this.#say({ role: 'frame', frame: control.switchFrame.frame })
-    const said = handedOver(control.switchFrame)
-    if (said !== null) this.#say({ role: 'user', parts: [{ type: 'text', text: said }] })
+    for (const { message, secret } of words) this.#say(message, [], secret ? { secret } : {})
     return null
   }
 

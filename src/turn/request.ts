@@ -58,25 +58,38 @@ const wrong = (why: string): never => {
   throw new PawlError('turn_invalid', `${why}.`)
 }
 
-/** The model is there besides, as it may be known here only by this. */
-export function requestOf(given: StartTurn, known: Known, mostBytes: number): { request: TurnRequest; model: Model } {
+export interface Requested {
+  readonly request: TurnRequest
+  /** It may be known here only by this. */
+  readonly model: Model
+  /** What was asked, as far as it can be asked again: a frame of the runtime's by its name, whatever that means after a deploy. What runs is the request. */
+  readonly content: object
+}
+
+export function requestOf(given: StartTurn, known: Known, mostBytes: number): Requested {
   if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
   for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
-  const { message, background, limits = {} } = given
-  const said = message === undefined ? null : wordsOf(message, mostBytes, known.sizes.attachment)
+  const { background, limits = {} } = given
+  const said = saidIn(given, known, mostBytes)
   const { frame, model } = frameOf(given, known)
   const within = limitsOf(limits)
   if (within.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
-  return {
-    model,
-    request: {
-      message: said,
-      frame,
-      ...within,
-      backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
-    },
+  const request = {
+    message: said,
+    frame,
+    ...within,
+    backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
   }
+  return { model, request, content: typeof given.frame === 'string' ? { ...request, frame: namedIn(given, model) } : request }
 }
+
+function namedIn({ frame, model, instructions, tools, settings, parallel }: StartTurn, { name }: Model): object {
+  return { frame, ...defined({ model: model === undefined ? undefined : name, instructions, tools, settings, parallel }) }
+}
+
+/** As it goes on record; null if nothing is said. */
+export const saidIn = ({ message }: StartTurn, { sizes }: Pick<Known, 'sizes'>, mostBytes: number): WordsRow | null =>
+  message === undefined ? null : wordsOf(message, mostBytes, sizes.attachment)
 
 function frameOf(given: StartTurn, known: Pick<Known, 'model' | 'frame'>): { frame: FrameTerms; model: Model } {
   const named = typeof given.frame === 'string' ? known.frame(given.frame) : given.frame

@@ -66,7 +66,7 @@ interface Answered {
 async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep, calls: readonly CallPart[]): Promise<Answered[]> {
   const answers: Answered[] = []
   for (const [order, call] of calls.entries()) {
-    answers.push(...(await runBatch(host, invocation, of, [call], `${stepBatch(invocation.request.position.id, of.step)}:${order}`)))
+    answers.push(...(await runBatch(host, invocation, of, [call], stepBatch(invocation.request.position.id, of.step, order))))
     // Who ends the turn ends it before the next one begins, as in a batch.
     const { answer } = answers.at(-1) as Answered
     if (!isOpen(answer) && abortsTurn(answer)) break

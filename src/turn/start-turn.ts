@@ -1,21 +1,21 @@
 // session.turn(): a turn on record, or the one that is there (SESS-1).
 
 import type { Asked, Engine } from '../engine/engine.ts'
-import type { CallPosition } from '../journal/call-state.ts'
+import type { CallOptions, CallPosition } from '../journal/call-state.ts'
 import { turnBatch, turnTool } from '../journal/message.ts'
 import { endName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName, longestName } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import type { Sizes } from '../kernel/sizes.ts'
-import { encode } from '../kernel/value.ts'
-import type { Model } from '../model/model.ts'
+import { decode, encode } from '../kernel/value.ts'
+import { checkModel, type Model } from '../model/model.ts'
 import type { Frame, StartTurn, Turn, TurnOutcome, TurnValue } from '../model/turn.ts'
 import { askingOf, type Place } from '../session/asked.ts'
 import { Cancel } from '../session/gather.ts'
 import type { Store } from '../store/store.ts'
 import { hashOf } from './keep-last.ts'
-import { requestOf } from './request.ts'
+import { requestOf, saidIn, type TurnRequest } from './request.ts'
 
 export interface StartHost {
   readonly engine: () => Engine
@@ -31,26 +31,50 @@ export interface StartHost {
   knows(model: Model): void
 }
 
-export function startTurn(host: StartHost, place: Place, given: StartTurn, first: () => Promise<void> | undefined = () => undefined): Turn {
-  const { request, model } = requestOf(given, host, host.sizes.arguments)
+export function startTurn(host: StartHost, place: Place, given: StartTurn, first?: () => Promise<void> | undefined): Turn {
+  const { request, model, content } = requestOf(given, host, host.sizes.arguments)
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
     throw new PawlError('turn_invalid', `The id is ${JSON.stringify(id)}; it must be a text of 1 to ${longestName} characters.`)
   host.knows(model)
-  const { tenant, session, principal } = place
-  const position: CallPosition = { tenant, session, batch: turnBatch, id, occurrence: 0 }
-  const input = encode(request)
   const options = askingOf(place)
   const asked: Asked = {
-    position,
-    principal,
+    position: positionOf(place, id),
+    principal: place.principal,
     tool: turnTool(model.name),
-    input,
-    hash: hashOf(request),
+    input: encode(request),
+    hash: hashOf(content),
     options: Object.keys(options).length > 0 ? options : null,
     line: null,
     ...(host.sealAll ? { sealed: true } : {}),
   }
+  return handleOf(host, asked, given.signal, first)
+}
+
+/**
+ * A turn that may be there already, and then goes on as it was asked for first: what a deploy has made of its instructions, tools or limits since is for those that
+ * begin later (SESS-6). To be known again it must have been told the same.
+ */
+export async function sameTurn(host: StartHost, place: Place, given: StartTurn & { readonly id: string }): Promise<Turn> {
+  const record = await host.store.callAt(positionOf(place, given.id))
+  if (!record) return startTurn(host, place, given)
+  if (typeof given.model === 'object') host.knows(checkModel(given.model))
+  const { message } = decode(record.input) as unknown as TurnRequest
+  if (encode(message) !== encode(saidIn(given, host, host.sizes.arguments))) throw conflict(given.id)
+  const { position, principal, tool, input, hash } = record
+  const options = record.options === null ? null : (JSON.parse(record.options) as CallOptions)
+  return handleOf(host, { position, principal, tool, input, hash, options, line: null }, given.signal)
+}
+
+const positionOf = ({ tenant, session }: Place, id: string): CallPosition => ({ tenant, session, batch: turnBatch, id, occurrence: 0 })
+
+function handleOf(
+  host: StartHost,
+  asked: Asked,
+  signal: AbortSignal | undefined,
+  first: () => Promise<void> | undefined = () => undefined,
+): Turn {
+  const { id } = asked.position
   const started = begin(host, asked, first)
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
@@ -58,7 +82,7 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
   })
   const cancel = async (reason: string, by?: string): Promise<boolean> => host.engine().cancel((await started).uid, new Cancel(reason, by))
   outcome.catch(() => {}) // heard by whoever awaits it
-  follow(given.signal, outcome, cancel)
+  follow(signal, outcome, cancel)
   return { id, outcome, cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by) }
 }
 
@@ -72,9 +96,11 @@ async function begin(
   if ((await host.store.kept(endName(asked.position, ''))) && !(await host.store.callAt(asked.position)))
     throw new PawlError('session_ended')
   const started = await host.engine().start(asked)
-  if (started.as === 'conflict') throw new PawlError('turn_conflict', `The id is '${asked.position.id}'.`)
+  if (started.as === 'conflict') throw conflict(asked.position.id)
   return started
 }
+
+const conflict = (id: string): PawlError => new PawlError('turn_conflict', `The id is '${id}'.`)
 
 /** The caller's signal cancels it. */
 function follow(signal: AbortSignal | undefined, outcome: Promise<unknown>, cancel: (reason: string) => Promise<boolean>): void {

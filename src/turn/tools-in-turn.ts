@@ -66,15 +66,16 @@ async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set
 /** The tools of a turn on its way: what stood when it began here (TOOL-4), as the frame that it works in has it. */
 export class ToolsOfTurn {
   readonly set: Toolset
-  /** Capabilities that were on when it began here. */
-  on: ReadonlySet<string> = new Set()
+  /** Capabilities that were on when it began, on whatever worker. */
+  readonly on: ReadonlySet<string>
   readonly #host: TurnHost
   readonly #of: Scope
   /** Those that the model called wrongly, by id. */
   readonly #mistaken = new Set<string>()
   #known: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
 
-  constructor(host: TurnHost, of: Scope) {
+  constructor(host: TurnHost, of: Scope, on: ReadonlySet<string>) {
+    this.on = on
     this.#host = host
     this.#of = of
     this.set = host.tools(of)

@@ -64,7 +64,7 @@ async function body(
   let turn: OpenTurn | null = null
   try {
     const history = await histories.take(host.store, position, head.born)
-    turn = new OpenTurn(invocation, host, { stop, history, again })
+    turn = new OpenTurn(invocation, host, { stop, history, head, again })
     let ended = await turn.begin() // what the user said, and what has arrived
     for (;;) {
       ended ??=

@@ -9,7 +9,9 @@ import { isLoss, PawlError } from '../kernel/errors.ts'
 import { isName } from '../kernel/id.ts'
 import { bytesIn, type Sizes } from '../kernel/sizes.ts'
 import type { Json } from '../kernel/value.ts'
+import { summaryText } from '../model/conversation.ts'
 import type { UserFile, UserWords } from '../model/turn.ts'
+import type { History, KeptMessage } from './history.ts'
 
 type FileRow = Exclude<WordsRow, string>['files'][number]
 
@@ -67,11 +69,28 @@ export function partsOf(
   return [...(text === '' ? [] : [{ type: 'text' as const, text: clean(text) }]), ...files.map(partOf)]
 }
 
-/** What a frame is told by the tool that hands the turn to it; null if nothing. */
-export function handedOver({ task, initial }: { readonly task?: string; readonly initial?: Json }): string | null {
+/** What a frame begins with: the words of the tool that hands the turn to it, else the user's last. */
+export function handedOver({ task, initial }: Handing, { messages, summedUp }: Pick<History, 'messages' | 'summedUp'>): Handed[] {
   const said = [
     ...(initial === undefined ? [] : [typeof initial === 'string' ? initial : JSON.stringify(initial)]),
     ...(task === undefined ? [] : [task]),
-  ]
-  return said.length === 0 ? null : said.join('\n\n')
+  ].join('\n\n')
+  if (said.trim() !== '') return [{ message: { role: 'user', parts: [{ type: 'text', text: said }] } }]
+  const words = messages.findLast(({ message }) => message.role === 'user')
+  // Long ago, or of nobody: then what stands for them, and what the turn was begun for.
+  return words ? [words] : [...inNotice(summedUp), ...messages.filter(({ message }) => message.role === 'notice').slice(-1)]
+}
+
+interface Handing {
+  readonly task?: string
+  readonly initial?: Json
+}
+
+type Handed = Pick<KeptMessage, 'message' | 'secret'>
+
+/** A summary as words of the runtime: it stands for nothing in the frame that reads it. */
+function inNotice(kept: KeptMessage | undefined): Handed[] {
+  if (kept?.message.role !== 'summary') return []
+  const parts: ModelPart[] = [{ type: 'text', text: summaryText(kept.message) }]
+  return [{ message: { role: 'notice', parts }, ...(kept.secret ? { secret: true } : {}) }]
 }

@@ -88,11 +88,11 @@ for (const [kind, fresh] of stores)
         ...dying.store,
         write: (change, heard, how) => {
           dying.store.write(change, heard, how)
-          if (change.insertCall?.position.batch.startsWith('turn:')) dying.die()
+          if (change.insertCall?.position.batch.startsWith('pawl:step:')) dying.die()
         },
         commit: async (change) => {
           const done = dying.store.commit(change)
-          if (change.insertCall?.position.batch.startsWith('turn:')) dying.die()
+          if (change.insertCall?.position.batch.startsWith('pawl:step:')) dying.die()
           return done
         },
       }

@@ -76,6 +76,34 @@ for (const [kind, fresh] of [
       }
     })
 
+    test('TASK-8 CALL-6: a call of a turn is moved to the background, and answered by its caller, by its id alone', async () => {
+      const slow = tool({
+        name: 'slow',
+        description: 'Slow',
+        input,
+        background: true,
+        onCrash: 'rerun',
+        execute: (_, ctx) => ctx.sleep('1h'),
+      })
+      const locate = tool({ name: 'locate', description: 'Where they are', input, client: true })
+      const model = scriptedModel([
+        {
+          call: [
+            { id: 'c1', name: 'slow' },
+            { id: 'c2', name: 'locate' },
+          ],
+        },
+        { say: 'Well' },
+      ])
+      const { runtime, clock } = await opened({ tools: [slow, locate] })
+      const session = runtime.session('s')
+      const turn = session.turn({ model, message: 'Go', id: 'a:1' })
+      await clock.advance(1_000)
+      expect(await session.tasks.adopt('c1')).toMatchObject({ tool: 'slow' })
+      expect(await session.answer('c2', { value: 'Here' })).toMatchObject({ answer: 'accepted' })
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'Well' } } })
+    })
+
     test('SCHED-2: equal keys exclude each other between turns, tasks and plain calls', async () => {
       let running = 0
       let most = 0

@@ -261,16 +261,23 @@ function finishOf(reason: unknown): FinishReason {
   }
 }
 
-type Tokens = Readonly<Record<string, number | undefined>>
+/** What a provider does not tell, or tells in a form of its own, is not known: the answer is there all the same. */
+const count = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0)
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
 function usageOf(usage: unknown): Usage {
-  const { inputTokens = {}, outputTokens = {} } = (usage ?? {}) as { inputTokens?: Tokens; outputTokens?: Tokens }
-  // Some tell the parts and no sum.
-  const sum = ({ total, ...parts }: Tokens): number => total ?? Object.values(parts).reduce<number>((all, part = 0) => all + part, 0)
+  const { inputTokens, outputTokens } = objectOf(usage)
+  // Some tell the parts and no sum, and some a sum and no parts.
+  const sum = (tokens: unknown): number => {
+    const { total = tokens, ...parts } = objectOf(tokens)
+    return typeof total === 'number' ? count(total) : Object.values(parts).reduce<number>((all, part) => all + count(part), 0)
+  }
   return {
     inputTokens: sum(inputTokens),
     outputTokens: sum(outputTokens),
-    cachedTokens: inputTokens.cacheRead ?? 0,
-    reasoningTokens: outputTokens.reasoning ?? 0,
+    cachedTokens: count(objectOf(inputTokens).cacheRead),
+    reasoningTokens: count(objectOf(outputTokens).reasoning),
   }
 }
