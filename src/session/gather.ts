@@ -27,6 +27,8 @@ export interface How {
   readonly sealed?: boolean
   /** A call that takes longer than this goes on in the background, where its tool can. */
   readonly backgroundMs?: number
+  /** Before a model is shown what came of one: comes to know the secrets that were set meanwhile. */
+  readonly learn?: () => Promise<void>
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
 }

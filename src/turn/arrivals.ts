@@ -25,7 +25,9 @@ export interface Arrival {
 }
 
 /** Where what has arrived stands: what is owed and sent, and of notices those on record and those of tasks that have ended. */
-const listed = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+const lists = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+
+const secrets = 'secret'
 
 /** `begins`: a turn that begins reads what was meant for after the one before, too. */
 export async function arrivals(
@@ -35,8 +37,10 @@ export async function arrivals(
 ): Promise<Arrival[]> {
   const { tenant, session } = invocation.request.position
   // Most often there is nothing: that is found out at one look.
-  const lists = await host.store.keptIn(listed, { tenant, session })
-  if (lists.length === 0) return []
+  const found = await host.store.keptIn([...lists, secrets], { tenant, session })
+  // Somebody may have set one since, and what has arrived may hold it.
+  if (found.includes(secrets)) await host.learn({ tenant, session })
+  if (!found.some((list) => list !== secrets)) return []
   return [
     ...(await results(host, { tenant, session }, reads)),
     ...(await notices(host, { tenant, session })),

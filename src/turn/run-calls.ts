@@ -93,6 +93,7 @@ async function runBatch(
     ...(within === null ? {} : { within }),
     onFailure: 'continue',
     signal,
+    learn: () => host.learn(position),
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
   // Nothing is held while they run: they are on record, and whoever goes on with the turn finds them.
