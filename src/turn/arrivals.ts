@@ -10,6 +10,7 @@ import { interrupted } from '../model/conversation.ts'
 import type { Message } from '../model/message.ts'
 import { notice } from '../session/notice.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Change } from '../store/store.ts'
 import type { Scope, TurnHost } from './host.ts'
 import { partsOf } from './user-words.ts'
@@ -74,10 +75,10 @@ async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arriv
   for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {
     const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
     const position: CallPosition = { ...of, batch, id, occurrence }
-    const call = await host.store.callAt(position)
+    const call = await readable(() => host.store.callAt(position))
     if (call && call.state !== 'settled') continue
     const rows = [{ ...owedName(of, key), value: null }]
-    // Forgotten meanwhile: then nobody can tell.
+    // Forgotten meanwhile, or not to be opened: then nobody can tell.
     const parts = call ? await host.shown(call, reads) : interrupted
     const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}
     found.push({ message: { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }, rows, ...secret })

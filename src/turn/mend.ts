@@ -1,12 +1,13 @@
 // The results of calls whose turn ended without hearing of them (SESS-3): from the record where there is one, else they count as interrupted.
 
 import { stepBatch } from '../journal/message.ts'
-import type { CallRecord } from '../journal/call-state.ts'
+import type { CallPosition, CallRecord } from '../journal/call-state.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { decode } from '../kernel/value.ts'
 import { interrupted } from '../model/conversation.ts'
 import { callsIn, type ResultPart } from '../model/message.ts'
 import { placeholder } from '../session/notice.ts'
+import { readable } from '../store/readable.ts'
 import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from './host.ts'
 import { type Owed, owedRow, type Ran } from './run-calls.ts'
@@ -24,7 +25,7 @@ export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads
   return { results, owed }
 }
 
-/** The calls of an answer in their order; undefined for one that is not on record. */
+/** The calls of an answer in their order; undefined for one that is not on record, or cannot be opened. */
 export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, last: KeptMessage): Promise<(CallRecord | undefined)[]> {
   const batch = stepBatch(last.turn ?? '', last.step)
   const seen = new Map<string, number>()
@@ -32,10 +33,9 @@ export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, 
   for (const [order, { id }] of (last.message.role === 'assistant' ? callsIn(last.message) : []).entries()) {
     const occurrence = seen.get(id) ?? 0
     seen.set(id, occurrence + 1)
-    found.push(
-      (await host.store.callAt({ tenant, session, batch, id, occurrence })) ??
-        (await host.store.callAt({ tenant, session, batch: `${batch}:${order}`, id, occurrence: 0 })),
-    )
+    const at = (place: Pick<CallPosition, 'batch' | 'occurrence'>): Promise<CallRecord | undefined> =>
+      readable(() => host.store.callAt({ tenant, session, id, ...place }))
+    found.push((await at({ batch, occurrence })) ?? (await at({ batch: `${batch}:${order}`, occurrence: 0 })))
   }
   return found
 }
