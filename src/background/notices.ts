@@ -11,10 +11,11 @@ import { eventOf, ofSession } from '../journal/event.ts'
 import { noticePrefix } from '../journal/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
 import type { BackgroundHost, Reading } from './host.ts'
-import { isBroken, readTask, resultOf, toldOf } from './read-task.ts'
+import { readTask, resultOf, toldOf } from './read-task.ts'
 
 export interface Notice {
   /** Say it to `acknowledge` when it has been told. */
@@ -47,7 +48,8 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
     const found: Notice[] = []
     await host.learn(of)
     for await (const { key, revision } of everyKept(store, { of: 'task-wake', ...of })) {
-      const task = await readable(host, of, key)
+      // One that cannot be opened stands in the way of no other.
+      const task = await readable(() => readTask(host, of, key))
       if (!task || !isTerminal(task.state)) continue
       if (task.wake !== 'silent' || task.state === 'abandoned')
         found.push({ ...endOf(task, await resultOf(host, of, key)), ...(task.wake === 'silent' ? { about: 'lost' as const } : {}) })
@@ -109,16 +111,6 @@ function nameOf(of: Scope, id: string): KeptName | null {
 export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['keep']> {
   const name = nameOf(of, id)
   return name ? [{ ...name, value: null }] : []
-}
-
-/** One that cannot be opened stands in the way of no other. */
-async function readable(host: Reading, of: Scope, id: string): Promise<Task | undefined> {
-  try {
-    return await readTask(host, of, id)
-  } catch (error) {
-    if (!isBroken(error)) throw error
-    return undefined
-  }
 }
 
 /** A title cannot end the mark. */
