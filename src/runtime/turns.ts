@@ -1,6 +1,6 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
-import { openNotices, rowsOfNotice } from '../background/notices.ts'
+import { noticeOfMoved, openNotices, rowsOfNotice } from '../background/notices.ts'
 import { inBackground, readTask } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
 import type { CallHost } from '../call/host.ts'
@@ -123,6 +123,7 @@ export function openTurns(host: TurnsHost): Turns {
         }),
       )
     },
+    noticeOf: (of, uid) => noticeOfMoved(host.background, of, uid),
     wakes: host.background.wakes,
     live: (about, type, body) => host.live(about, type, body),
   }

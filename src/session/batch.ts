@@ -265,7 +265,7 @@ export class Batches {
     this.#open.set(uid, asked.position)
     batch.joined(uid)
     if (started.parked || this.#queue.families.isAway(uid)) batch.how.family?.left(uid)
-    const watching = this.#moves.watch(batch, order, uid, (handle) => this.#moved(asked, order, batch, { uid, handle }))
+    const watching = this.#moves.watch(batch, order, started, (handle) => this.#moved(asked, order, batch, { uid, handle }))
     const over = (): void => {
       watching?.stop()
       this.#open.delete(uid)

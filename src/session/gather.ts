@@ -29,6 +29,8 @@ export interface How {
   readonly backgroundMs?: number
   /** Before a model is shown what came of one: comes to know the secrets that were set meanwhile. */
   readonly learn?: () => Promise<void>
+  /** Who runs them hears the notices of the session, too: of what those will tell, a handle is enough. */
+  readonly hears?: true
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
 }

@@ -43,7 +43,7 @@ export async function arrivals(
   if (found.includes(secrets)) await host.learn({ tenant, session })
   if (!found.some((list) => list !== secrets)) return []
   return [
-    ...(await results(host, { tenant, session }, reads)),
+    ...(await results(host, invocation, reads)),
     ...(await notices(host, { tenant, session })),
     ...(await sent(host, { tenant, session }, begins)).map(({ key, row: { text } }): Arrival => ({
       message: { role: 'user', parts: partsOf(text, invocation, host) },
@@ -70,7 +70,8 @@ async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
   return (await host.notices(of)).map(({ text, ...about }) => ({ message: { role: 'notice', parts: [{ type: 'text', text }] }, ...about }))
 }
 
-async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arrival[]> {
+async function results(host: TurnHost, { request: { position: at }, beside }: Invocation, reads: boolean): Promise<Arrival[]> {
+  const of = { tenant: at.tenant, session: at.session }
   const found: Arrival[] = []
   for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {
     const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
@@ -78,6 +79,11 @@ async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arriv
     const call = await readable(() => host.store.callAt(position))
     if (call && call.state !== 'settled') continue
     const rows = [{ ...owedName(of, key), value: null }]
+    // It went on in the background: the notice of its task tells what came of it.
+    if (call && (await host.noticeOf(of, call.uid))) {
+      beside.keep(...rows)
+      continue
+    }
     // Forgotten meanwhile, or not to be opened: then nobody can tell.
     const parts = call ? await host.shown(call, reads) : interrupted
     const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}

@@ -19,8 +19,9 @@ export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads
   const calls = await callsOnRecord(host, of, last)
   for (const [order, { id, name }] of callsIn(last.message).entries()) {
     const call = calls[order]
-    results.push({ callId: id, name, ...(await told(host, call, reads)) })
-    if (call && call.state !== 'settled') owed.push([order, owedRow(call.position, name)])
+    const notice = call ? await host.noticeOf(of, call.uid) : null
+    results.push({ callId: id, name, ...(notice === 'to come' ? onItsWay : await told(host, call, reads)) })
+    if (call && call.state !== 'settled' && notice === null) owed.push([order, owedRow(call.position, name)])
   }
   return { results, owed }
 }
@@ -40,8 +41,11 @@ export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, 
   return found
 }
 
+/** What comes of it is told later. */
+const onItsWay: Pick<ResultPart, 'status' | 'parts'> = { status: 'running', parts: placeholder('running') }
+
 async function told(host: TurnHost, call: CallRecord | undefined, reads: boolean): Promise<Pick<ResultPart, 'status' | 'parts'>> {
   if (!call) return { status: 'interrupted', parts: interrupted }
-  if (call.outcome === null) return { status: 'running', parts: placeholder('running') }
+  if (call.outcome === null) return onItsWay
   return { status: (decode(call.outcome) as unknown as Outcome).status, parts: await host.shown(call, reads) }
 }

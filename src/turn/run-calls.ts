@@ -94,6 +94,7 @@ async function runBatch(
     onFailure: 'continue',
     signal,
     learn: () => host.learn(position),
+    hears: true,
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
   // Nothing is held while they run: they are on record, and whoever goes on with the turn finds them.
