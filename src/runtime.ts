@@ -35,7 +35,7 @@ import { openPeople } from './people/people.ts'
 import { adoptTask } from './background/adopt-task.ts'
 import { ending, endOfTask, endSession } from './background/end.ts'
 import type { BackgroundHost } from './background/host.ts'
-import { openNotices } from './background/notices.ts'
+import { noticeOfMoved, openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { keptOf } from './values/kept-of.ts'
 import { inBackground, readMoved } from './background/read-task.ts'
@@ -137,6 +137,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       store,
       clock,
       movedTo: (of, uid) => readMoved(background, of, uid),
+      isUntold: async (of, uid) => (await noticeOfMoved(background, of, uid)) === 'to come',
       async move({ position, principal }, uid) {
         const record = await engine.recorded(position)
         return record?.uid === uid ? adoptTask(background, { ...position, principal }, record, {}) : null

@@ -4,14 +4,15 @@
 import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
 import { eventOf, ofSession } from '../journal/event.ts'
 import { isTurn } from '../journal/message.ts'
-import { childrenOf, choreName, endName, type EndRow, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { childrenOf, choreName, endName, type EndRow, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { OnEnd } from '../kernel/task.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
-import { openTasks } from './read-task.ts'
+import { openTasks, taskRow } from './read-task.ts'
 import { whyOf } from './why.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { openTriggers } from './triggers.ts'
@@ -126,7 +127,7 @@ async function endAll(host: SchedulesHost, tenant: string, name: string): Promis
 async function endTurns({ store, engine }: SchedulesHost, of: Scope, { reason, by }: Chore): Promise<void> {
   for (let after = ''; ;) {
     const open = await store.unsettled({ of, after, limit: page })
-    for (const call of open) if (isTurn(call)) await engine().cancel(call.uid, { reason, by })
+    for (const call of open) if (isTurn(call)) await readable(() => engine().cancel(call.uid, { reason, by }))
     const last = open.at(-1)
     if (!last || open.length < page) return
     after = last.uid
@@ -146,7 +147,8 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
     const row = JSON.parse(value) as TaskRow
     if (row.kind === monitorKind) continue // it ended with its schedule
     if ((chore.tasks ?? row.onEnd) === 'cancel') {
-      if (await engine().cancel(row.uid, { reason: chore.reason, by: chore.by })) ended++
+      // One that cannot be opened stands still already, and keeps no other from its end.
+      if (await readable(() => engine().cancel(row.uid, { reason: chore.reason, by: chore.by }))) ended++
     }
     // Of what goes on nobody is there to hear.
     else if (chore.parent === undefined) await store.commit({ guards: [], keep: [{ ...wakeName(of, key), value: null }], events: [] })
@@ -166,7 +168,7 @@ async function* childTasks(store: Store, of: { tenant: string; session: string }
   const prefix = childrenOf(parent)
   for await (const { key } of everyKept(store, { of: 'task-child', ...of }, prefix)) {
     if (!key.startsWith(prefix)) return
-    const kept = await store.kept(taskName(of, key.slice(prefix.length)))
+    const kept = await taskRow(store, of, key.slice(prefix.length))
     if (kept) yield kept
   }
 }

@@ -11,10 +11,11 @@ import { eventOf, ofSession } from '../journal/event.ts'
 import { noticePrefix } from '../journal/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../journal/task.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
 import type { BackgroundHost, Reading } from './host.ts'
-import { isBroken, readTask, resultOf, toldOf } from './read-task.ts'
+import { readMoved, readTask, resultOf, toldOf } from './read-task.ts'
 
 export interface Notice {
   /** Say it to `acknowledge` when it has been told. */
@@ -47,9 +48,10 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
     const found: Notice[] = []
     await host.learn(of)
     for await (const { key, revision } of everyKept(store, { of: 'task-wake', ...of })) {
-      const task = await readable(host, of, key)
+      // One that cannot be opened stands in the way of no other.
+      const task = await readable(() => readTask(host, of, key))
       if (!task || !isTerminal(task.state)) continue
-      if (task.wake !== 'silent' || task.state === 'abandoned')
+      if (tellsEnd(task))
         found.push({ ...endOf(task, await resultOf(host, of, key)), ...(task.wake === 'silent' ? { about: 'lost' as const } : {}) })
       // One that was moved is on the list whatever its policy, as it may be lost. It was not.
       else
@@ -105,20 +107,23 @@ function nameOf(of: Scope, id: string): KeptName | null {
   return id.startsWith(noticePrefix) ? noticeName(of, id.slice(noticePrefix.length)) : null
 }
 
+/**
+ * Whether the end of the task that a call has become is told in a notice: 'to come' as long as that is listed, also before it has ended. Null if it is not: then
+ * nobody else tells of the call.
+ */
+export async function noticeOfMoved(host: Reading, { tenant, session }: Scope, uid: string): Promise<'to come' | 'told' | null> {
+  const of = { tenant, session }
+  const task = await readable(() => readMoved(host, of, uid))
+  if (!task || !tellsEnd(task)) return null
+  return (await readable(() => host.store.kept(wakeName(of, task.id)))) ? 'to come' : 'told'
+}
+
+const tellsEnd = ({ wake, state }: Task): boolean => wake !== 'silent' || state === 'abandoned'
+
 /** What goes when it has been told. */
 export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['keep']> {
   const name = nameOf(of, id)
   return name ? [{ ...name, value: null }] : []
-}
-
-/** One that cannot be opened stands in the way of no other. */
-async function readable(host: Reading, of: Scope, id: string): Promise<Task | undefined> {
-  try {
-    return await readTask(host, of, id)
-  } catch (error) {
-    if (!isBroken(error)) throw error
-    return undefined
-  }
 }
 
 /** A title cannot end the mark. */

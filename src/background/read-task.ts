@@ -7,6 +7,7 @@ import type { Outcome } from '../kernel/outcome.ts'
 import { taskStates } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Kept, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tool/task.ts'
 import type { Reading } from './host.ts'
@@ -49,13 +50,6 @@ export async function resultOf(host: Reading, { tenant, session }: Scope, id: st
   const kept = typeof id === 'string' && id !== '' ? await host.store.kept(taskName({ tenant, session }, id)) : undefined
   const call = kept && (await host.store.call((JSON.parse(kept.value) as TaskRow).uid))
   return call?.state === 'settled' ? host.result(call) : null
-}
-
-/** What is sealed and cannot be opened: it stands still, and the others go on. */
-export const isBroken = (error: unknown): boolean => error instanceof PawlError && error.code === 'sealed_payload_broken'
-
-function unlessBroken(error: unknown): undefined {
-  if (!isBroken(error)) throw error
 }
 
 interface Found {
@@ -155,10 +149,13 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
   if (after !== undefined && !from) throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
   for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
-    for (const task of await Promise.all(some.map((kept) => taskIn(host, kept).catch(unlessBroken))))
+    for (const task of await Promise.all(some.map((kept) => readable(() => taskIn(host, kept)))))
       if (task && fits(task) && found.push(task) === limit) return found
   return found
 }
+
+/** One among others: where it cannot be opened it stands still, and they go on. */
+export const taskRow = (store: Store, of: Scope, id: string): Promise<Kept | undefined> => readable(() => store.kept(taskName(of, id)))
 
 /** Some at a time: a store that is far away is asked for them at once. */
 const atOnce = 20
@@ -177,7 +174,7 @@ async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<K
   for (let before = after; ;) {
     const rows = await store.keptOf({ of: 'task-order', tenant: of.tenant, session: of.session, after: before, limit: page, newest: true })
     for (let from = 0; from < rows.length; from += atOnce) {
-      const some = rows.slice(from, from + atOnce).map(async ({ value: id }) => store.kept(taskName(of, id)))
+      const some = rows.slice(from, from + atOnce).map(({ value: id }) => taskRow(store, of, id))
       yield* (await Promise.all(some)).filter((kept) => kept !== undefined)
     }
     const last = rows.at(-1)
@@ -193,7 +190,7 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
   for (let from = ''; ;) {
     const calls = await store.unsettled({ of: { tenant, session }, after: from, limit: page })
     for (const { uid, position } of calls) {
-      const kept = await store.kept(taskName(of, position.batch === taskBatch ? position.id : movedId(uid)))
+      const kept = await taskRow(store, of, position.batch === taskBatch ? position.id : movedId(uid))
       if (kept && (after === '' || uid < after)) open.push({ uid, kept })
     }
     const last = calls.at(-1)
@@ -203,7 +200,7 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
   // What stands for a schedule has no call.
   for await (const { value } of everyKept(store, { of: 'schedule', tenant, session })) {
     const { monitor, state } = JSON.parse(value) as { monitor?: string; state: string }
-    const kept = monitor === undefined || state === 'ended' ? undefined : await store.kept(taskName(of, monitor))
+    const kept = monitor === undefined || state === 'ended' ? undefined : await taskRow(store, of, monitor)
     const uid = kept && (JSON.parse(kept.value) as TaskRow).uid
     if (kept && uid !== undefined && (after === '' || uid < after)) open.push({ uid, kept })
   }
@@ -217,5 +214,13 @@ export const movedKind = 'moved_call'
 export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
   const options = (await store.call(uid))?.options ?? null
   const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
-  return task !== undefined || inTask !== undefined || (await store.kept(taskName(of, movedId(root)))) !== undefined
+  let isThere = task !== undefined || inTask !== undefined
+  // One that cannot be opened is there.
+  const row = isThere
+    ? undefined
+    : await readable(
+        () => store.kept(taskName(of, movedId(root))),
+        () => (isThere = true),
+      )
+  return isThere || row !== undefined
 }

@@ -280,6 +280,8 @@ export type Started =
       readonly settled: Promise<Settled>
       /** It waits for the outside, and nobody drives it. */
       readonly parked?: boolean
+      /** It had ended before it was asked for. */
+      readonly ended?: boolean
     }
   /** Something else is on record at this position. */
   | { readonly as: 'conflict'; readonly recorded: { readonly tool: string; readonly input: string } }

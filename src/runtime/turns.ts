@@ -1,6 +1,6 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
-import { openNotices, rowsOfNotice } from '../background/notices.ts'
+import { noticeOfMoved, openNotices, rowsOfNotice } from '../background/notices.ts'
 import { inBackground, readTask } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
 import type { CallHost } from '../call/host.ts'
@@ -19,6 +19,7 @@ import type { Place } from '../session/asked.ts'
 import type { Batches } from '../session/batch.ts'
 import type { Records } from '../session/records.ts'
 import type { Switches } from '../session/switches.ts'
+import { readable } from '../store/readable.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { ShownCall } from './shown-call.ts'
 import { openMessages } from '../turn/messages.ts'
@@ -103,13 +104,22 @@ export function openTurns(host: TurnsHost): Turns {
       const listed = await openNotices(host.background, of).list()
       return Promise.all(
         listed.map(async ({ id, text, task, about }) => {
-          const told = task === null ? undefined : await readTask(host.background, of, task)
+          // What cannot be opened is sealed. It has told this before.
+          let isSealed = false
+          const told =
+            task === null
+              ? undefined
+              : await readable(
+                  () => readTask(host.background, of, task),
+                  () => (isSealed = true),
+                )
           // What an event carried is sealed, as it may be for a sensitive tool.
-          const secret = about === 'trigger' || (told !== undefined && isSealedUid(told.call))
+          const secret = about === 'trigger' || isSealed || (told !== undefined && isSealedUid(told.call))
           return { notice: id, text, rows: rowsOfNotice(of, id), ...(secret ? { secret } : {}) }
         }),
       )
     },
+    noticeOf: (of, uid) => noticeOfMoved(host.background, of, uid),
     wakes: host.background.wakes,
     live: (about, type, body) => host.live(about, type, body),
   }

@@ -265,7 +265,7 @@ export class Batches {
     this.#open.set(uid, asked.position)
     batch.joined(uid)
     if (started.parked || this.#queue.families.isAway(uid)) batch.how.family?.left(uid)
-    const watching = this.#moves.watch(batch, order, uid, (handle) => this.#moved(asked, order, batch, { uid, handle }))
+    const watching = this.#moves.watch(batch, order, started, (handle) => this.#moved(asked, order, batch, { uid, handle }))
     const over = (): void => {
       watching?.stop()
       this.#open.delete(uid)
@@ -319,11 +319,13 @@ export class Batches {
     }
   }
 
-  /** A promise only if a hook has a word about what the model reads. */
+  /** A promise only if a hook has a word about what the model reads, or secrets are learned first. */
   #shown(asked: Asked, order: number, batch: Batch, ended: Ended, uid: string): Soon<CallOutcome> {
     const call = batch.calls[order] as CallAsk
     // What a nested call returns is read by a body, not by a model.
-    const parts = this.#show(ended, uid, batch.reads, batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null)
+    const facts = batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null
+    const show = (): Soon<readonly ModelPart[]> => this.#show(ended, uid, batch.reads, facts)
+    const parts = batch.how.learn ? batch.how.learn().then(show) : show()
     const told = (read: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended
       // A body gets what its calls gave; a program is told what a person may read.

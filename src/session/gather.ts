@@ -27,6 +27,10 @@ export interface How {
   readonly sealed?: boolean
   /** A call that takes longer than this goes on in the background, where its tool can. */
   readonly backgroundMs?: number
+  /** Before a model is shown what came of one: comes to know the secrets that were set meanwhile. */
+  readonly learn?: () => Promise<void>
+  /** Who runs them hears the notices of the session, too: of what those will tell, a handle is enough. */
+  readonly hears?: true
   /** The host names the tool itself, not a model: it may be an internal one. */
   readonly byHost?: boolean
 }

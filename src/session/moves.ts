@@ -17,6 +17,8 @@ interface MovesHost {
   readonly clock: Clock
   /** The task that a call became, if it did. */
   movedTo(of: { tenant: string; session: string }, uid: string): Promise<Task | undefined>
+  /** Whether the end of that task is still to be told in a notice. */
+  isUntold(of: { tenant: string; session: string }, uid: string): Promise<boolean>
   /** Makes it one. Null if it has settled. */
   move(asked: Asked, uid: string): Promise<Task | null>
   warn(message: string, fields: Record<string, unknown>): void
@@ -24,7 +26,7 @@ interface MovesHost {
 
 interface Watching {
   stop(): void
-  /** Of a call that has ended: if it was moved just before, its result is told in a notice, and here is the handle. */
+  /** Of a call that has ended: if it was moved while it was waited for, its result is told in a notice, and here is the handle. */
   meanwhile(): Promise<Outcome | undefined>
 }
 
@@ -46,12 +48,17 @@ export class Moves {
   }
 
   /** Undefined if its tool cannot run in the background. */
-  watch(batch: Batch, order: number, uid: string, moved: (handle: Outcome) => void): Watching | undefined {
+  watch(
+    batch: Batch,
+    order: number,
+    { uid, ended = false }: { readonly uid: string; readonly ended?: boolean },
+    moved: (handle: Outcome) => void,
+  ): Watching | undefined {
     const { name } = batch.calls[order] as CallAsk
     const tool = batch.how.root === undefined ? batch.how.tools.get(name) : undefined
     if (!tool?.background) return undefined
     const asked = batch.asks[order] as Asked
-    const { clock, movedTo, move } = this.#host
+    const { clock, movedTo, isUntold, move } = this.#host
     let over = false
     // What has ended is told as what it is.
     const told = (task: Task | null | undefined): void => {
@@ -73,7 +80,6 @@ export class Moves {
     look()
     const afterMs = Math.min(batch.how.backgroundMs ?? Infinity, tool.afterMs ?? Infinity)
     const callOff = afterMs === Infinity ? () => {} : clock.timer(afterMs, () => asks(() => move(asked, uid)))
-    const joinedAt = clock.now()
     return {
       stop: () => {
         over = true
@@ -82,8 +88,10 @@ export class Moves {
         if (looks.size === 0 && this.#watched.get(uid) === looks) this.#watched.delete(uid)
       },
       async meanwhile() {
+        // Asked for again after its end it gives its outcome, except to who would be told of it once more.
+        if (ended && !(batch.how.hears && (await isUntold(asked.position, uid)))) return undefined
         const task = await found()
-        return task && task.createdAt >= joinedAt ? handleOf(task) : undefined
+        return task && handleOf(task)
       },
     }
   }

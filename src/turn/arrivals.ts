@@ -10,6 +10,7 @@ import { interrupted } from '../model/conversation.ts'
 import type { Message } from '../model/message.ts'
 import { notice } from '../session/notice.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Change } from '../store/store.ts'
 import type { Scope, TurnHost } from './host.ts'
 import { partsOf } from './user-words.ts'
@@ -25,7 +26,9 @@ export interface Arrival {
 }
 
 /** Where what has arrived stands: what is owed and sent, and of notices those on record and those of tasks that have ended. */
-const listed = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+const lists = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+
+const secrets = 'secret'
 
 /** `begins`: a turn that begins reads what was meant for after the one before, too. */
 export async function arrivals(
@@ -35,10 +38,12 @@ export async function arrivals(
 ): Promise<Arrival[]> {
   const { tenant, session } = invocation.request.position
   // Most often there is nothing: that is found out at one look.
-  const lists = await host.store.keptIn(listed, { tenant, session })
-  if (lists.length === 0) return []
+  const found = await host.store.keptIn([...lists, secrets], { tenant, session })
+  // Somebody may have set one since, and what has arrived may hold it.
+  if (found.includes(secrets)) await host.learn({ tenant, session })
+  if (!found.some((list) => list !== secrets)) return []
   return [
-    ...(await results(host, { tenant, session }, reads)),
+    ...(await results(host, invocation, reads)),
     ...(await notices(host, { tenant, session })),
     ...(await sent(host, { tenant, session }, begins)).map(({ key, row: { text } }): Arrival => ({
       message: { role: 'user', parts: partsOf(text, invocation, host) },
@@ -65,15 +70,21 @@ async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
   return (await host.notices(of)).map(({ text, ...about }) => ({ message: { role: 'notice', parts: [{ type: 'text', text }] }, ...about }))
 }
 
-async function results(host: TurnHost, of: Scope, reads: boolean): Promise<Arrival[]> {
+async function results(host: TurnHost, { request: { position: at }, beside }: Invocation, reads: boolean): Promise<Arrival[]> {
+  const of = { tenant: at.tenant, session: at.session }
   const found: Arrival[] = []
   for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {
     const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
     const position: CallPosition = { ...of, batch, id, occurrence }
-    const call = await host.store.callAt(position)
+    const call = await readable(() => host.store.callAt(position))
     if (call && call.state !== 'settled') continue
     const rows = [{ ...owedName(of, key), value: null }]
-    // Forgotten meanwhile: then nobody can tell.
+    // It went on in the background: the notice of its task tells what came of it.
+    if (call && (await host.noticeOf(of, call.uid))) {
+      beside.keep(...rows)
+      continue
+    }
+    // Forgotten meanwhile, or not to be opened: then nobody can tell.
     const parts = call ? await host.shown(call, reads) : interrupted
     const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}
     found.push({ message: { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }, rows, ...secret })

@@ -43,6 +43,8 @@ export interface TurnHost {
   shown(call: CallRecord, reads: boolean): Promise<readonly ModelPart[]>
   /** What the session is to be told, and the rows that go when it has been. `secret`: it tells of what is sealed. */
   notices(of: Scope): Promise<{ notice: string; text: string; rows: NonNullable<Change['keep']>; secret?: true }[]>
+  /** Whether what comes of a call is told in such a notice, as it has become a task. Null if it is not. */
+  noticeOf(of: Scope, uid: string): Promise<'to come' | 'told' | null>
   /** What is kept with the end of a turn: somebody looks whether there is more to hear. */
   readonly wakes: { readonly inARow: number; rows(of: Scope, what: string): NonNullable<Change['keep']> }
   readonly said: Said

@@ -1,12 +1,13 @@
 // The results of calls whose turn ended without hearing of them (SESS-3): from the record where there is one, else they count as interrupted.
 
 import { stepBatch } from '../journal/message.ts'
-import type { CallRecord } from '../journal/call-state.ts'
+import type { CallPosition, CallRecord } from '../journal/call-state.ts'
 import type { Outcome } from '../kernel/outcome.ts'
 import { decode } from '../kernel/value.ts'
 import { interrupted } from '../model/conversation.ts'
 import { callsIn, type ResultPart } from '../model/message.ts'
 import { placeholder } from '../session/notice.ts'
+import { readable } from '../store/readable.ts'
 import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from './host.ts'
 import { type Owed, owedRow, type Ran } from './run-calls.ts'
@@ -18,13 +19,14 @@ export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads
   const calls = await callsOnRecord(host, of, last)
   for (const [order, { id, name }] of callsIn(last.message).entries()) {
     const call = calls[order]
-    results.push({ callId: id, name, ...(await told(host, call, reads)) })
-    if (call && call.state !== 'settled') owed.push([order, owedRow(call.position, name)])
+    const notice = call ? await host.noticeOf(of, call.uid) : null
+    results.push({ callId: id, name, ...(notice === 'to come' ? onItsWay : await told(host, call, reads)) })
+    if (call && call.state !== 'settled' && notice === null) owed.push([order, owedRow(call.position, name)])
   }
   return { results, owed }
 }
 
-/** The calls of an answer in their order; undefined for one that is not on record. */
+/** The calls of an answer in their order; undefined for one that is not on record, or cannot be opened. */
 export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, last: KeptMessage): Promise<(CallRecord | undefined)[]> {
   const { step } = last
   const turn = last.turn ?? ''
@@ -33,16 +35,20 @@ export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, 
   for (const [order, { id }] of (last.message.role === 'assistant' ? callsIn(last.message) : []).entries()) {
     const occurrence = seen.get(id) ?? 0
     seen.set(id, occurrence + 1)
+    const at = (place: Pick<CallPosition, 'batch' | 'occurrence'>): Promise<CallRecord | undefined> =>
+      readable(() => host.store.callAt({ tenant, session, id, ...place }))
     found.push(
-      (await host.store.callAt({ tenant, session, batch: stepBatch(turn, step), id, occurrence })) ??
-        (await host.store.callAt({ tenant, session, batch: stepBatch(turn, step, order), id, occurrence: 0 })),
+      (await at({ batch: stepBatch(turn, step), occurrence })) ?? (await at({ batch: stepBatch(turn, step, order), occurrence: 0 })),
     )
   }
   return found
 }
 
+/** What comes of it is told later. */
+const onItsWay: Pick<ResultPart, 'status' | 'parts'> = { status: 'running', parts: placeholder('running') }
+
 async function told(host: TurnHost, call: CallRecord | undefined, reads: boolean): Promise<Pick<ResultPart, 'status' | 'parts'>> {
   if (!call) return { status: 'interrupted', parts: interrupted }
-  if (call.outcome === null) return { status: 'running', parts: placeholder('running') }
+  if (call.outcome === null) return onItsWay
   return { status: (decode(call.outcome) as unknown as Outcome).status, parts: await host.shown(call, reads) }
 }

@@ -93,6 +93,8 @@ async function runBatch(
     ...(within === null ? {} : { within }),
     onFailure: 'continue',
     signal,
+    learn: () => host.learn(position),
+    hears: true,
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
   // Nothing is held while they run: they are on record, and whoever goes on with the turn finds them.

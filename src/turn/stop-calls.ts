@@ -2,6 +2,7 @@
 
 import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import { readable } from '../store/readable.ts'
 import type { Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
 
@@ -23,7 +24,7 @@ export async function stopCalls(host: StopHost, { tenant, session }: Scope, turn
   const of = { tenant, session }
   for await (const call of open(host.store, of)) {
     if (optionsOf(call).turn !== turn || (await host.inBackground(of, call.uid))) continue
-    await host.engine().cancel(call.uid, why)
+    await readable(() => host.engine().cancel(call.uid, why))
   }
 }
 
@@ -33,7 +34,7 @@ async function* open(store: Store, of: Scope): AsyncGenerator<CallRecord> {
   for (let after = ''; ;) {
     const found = await store.unsettled({ of, after, limit: page })
     for (const { uid } of found) {
-      const call = await store.call(uid)
+      const call = await readable(() => store.call(uid))
       if (call && call.state !== 'settled') yield call
     }
     const last = found.at(-1)

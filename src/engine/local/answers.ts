@@ -13,7 +13,7 @@ import { decodeResolution, encodeCancelOfCall, encodeResolution, kindOf, timedOu
 import type { AlsoWritten, ResolveAnswer } from '../engine.ts'
 import { announceTool } from './announce-tool.ts'
 import { cancelKey, cancelling, cancellingOutside, type Why } from './cancelling.ts'
-import { readable } from './readable.ts'
+import { readable } from '../../store/readable.ts'
 import type { Waiters } from './wake.ts'
 
 /** What is wrong with a value that would be the outcome of a parked call; nothing if it may be (WAIT-6). `must`: it may not be taken unseen. */

@@ -8,13 +8,14 @@ import type { LocalInvocation } from './invocation.ts'
 import type { Live } from './live.ts'
 
 export function joined(store: Store, live: Live, asked: Asked): Started | Promise<Started> {
-  if (live.hash === asked.hash) {
-    const { uid, parked } = live
-    return parked ? { as: 'accepted', uid, settled: live.settled(), parked } : { as: 'accepted', uid, settled: live.settled() }
+  const accepted = (): Started => {
+    const { uid, parked, ended } = live
+    return { as: 'accepted', uid, settled: live.settled(), ...(parked ? { parked } : {}), ...(ended ? { ended } : {}) }
   }
+  if (live.hash === asked.hash) return accepted()
   return (async () => {
     const record = (await store.callAt(live.position)) ?? (live.invocation as LocalInvocation).request
-    if (sameContent(record, asked)) return { as: 'accepted', uid: live.uid, settled: live.settled(), parked: live.parked }
+    if (sameContent(record, asked)) return accepted()
     return { as: 'conflict', recorded: { tool: calledIn(record), input: record.input } }
   })()
 }

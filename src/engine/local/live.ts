@@ -19,6 +19,7 @@ export class Live {
   #asked = false
   /** By the record, as far as we have seen it. */
   parked = false
+  ended = false
   /** It is known to be on record. */
   onRecord = false
   /** It is being put on record for others to run. */

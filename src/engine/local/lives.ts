@@ -58,6 +58,7 @@ export class Lives {
   /** Tells whoever waits for it. */
   ended(live: Live, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
     live.release()
+    live.ended = true
     this.forget(live)
     if (this.#places.get(live.position) === live) this.#places.delete(live.position)
     live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text, times })

@@ -9,7 +9,7 @@ import { PawlError } from '../../kernel/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancelling.ts'
 import type { Live } from './live.ts'
-import { readable } from './readable.ts'
+import { readable } from '../../store/readable.ts'
 import type { Timers, Waiters } from './wake.ts'
 
 const page = 256

@@ -3,7 +3,7 @@
 
 import { type CallPosition, type CallRecord, progressOf } from '../../journal/call-state.ts'
 import type { Host } from './host.ts'
-import { readable } from './readable.ts'
+import { readable } from '../../store/readable.ts'
 
 const page = 64
 /** Nobody else is there who could take some of them. */

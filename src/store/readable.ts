@@ -1,0 +1,13 @@
+import type { Soon } from '../kernel/soon.ts'
+import { isUnreadable } from '../secret/seal.ts'
+
+/** What a read gives; undefined, once it was told, where the row cannot be opened: that concerns nothing but what it is about (DUR-12). */
+export async function readable<T>(read: () => Soon<T>, told: (error: unknown) => void = () => {}): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!isUnreadable(error)) throw error
+    told(error)
+    return undefined
+  }
+}
