@@ -19,8 +19,7 @@ import { LocalEngine } from './engine/local/local.ts'
 import { Feed } from './feed/feed.ts'
 import { type CallPosition, type CallRecord } from './journal/call-state.ts'
 import { doctor } from './keep/doctor.ts'
-import { eraseWithAgents } from './keep/erase-agents.ts'
-import { type KeepHost, prune } from './keep/retention.ts'
+import { erase, type KeepHost, prune } from './keep/retention.ts'
 import { milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Outcome } from './kernel/outcome.ts'
@@ -306,7 +305,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       events: feed.reader(),
       prune: (query) => prune(keep, query),
-      erase: (query) => eraseWithAgents(keep, query),
+      erase: (query) => erase(keep, query),
       doctor: () => doctor({ store, clock, tools: runnable }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')

@@ -27,7 +27,10 @@ async function world(agentLines: Parameters<typeof scriptedModel>[0], bossLines:
 
 // EraseOptions: "`refuse` (default): nothing is erased while a call is open"; the error itself says "Nothing was erased." DUR-10: erasure never touches open work by accident.
 test('DUR-10 SESS-6: erasing a session that has an open call is refused, and nothing of its agents is erased either', async () => {
-  const { clock, runtime, of } = await world(['Found it.'], [{ call: { name: 'ask', input: { task: 'Find it' } } }, { call: { name: 'pay' } }, 'ok'])
+  const { clock, runtime, of } = await world(
+    ['Found it.'],
+    [{ call: { name: 'ask', input: { task: 'Find it' } } }, { call: { name: 'pay' } }, 'ok'],
+  )
   expect((await runtime.inbox()).length).toBe(1) // the turn waits for a person, its agent is done
   expect((await runtime.session(of).messages.list()).length).toBe(2)
   const refused = await after(runtime.erase({ session: 's' }), clock, 30_000, 1_000)
