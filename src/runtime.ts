@@ -37,7 +37,8 @@ import type { BackgroundHost } from './background/host.ts'
 import { openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { keptOf } from './values/kept-of.ts'
-import { inBackground, readMoved } from './background/read-task.ts'
+import { isUnderTask } from './background/in-background.ts'
+import { readMoved } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules } from './background/schedules.ts'
 import { scheduleLimits } from './background/schedule-limits.ts'
@@ -262,7 +263,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             people,
             cancel,
             tasks: (owner) => openTasks(scheduling, owner),
-            inBackground: (of, uid) => inBackground(store, of, uid),
+            isUnderTask: (uid) => isUnderTask(store, uid),
             end: (owner, how) => endSession(background, owner, how),
             switches,
             turn: (place, turn, first) => turns.start(place, turn, first),

@@ -1,6 +1,6 @@
 // A task as it stands, read from its call and from what is kept beside it.
 
-import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
+import type { CallRecord, WaitRecord } from '../journal/call-state.ts'
 import { logPath, movedId, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
@@ -211,10 +211,3 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
 
 /** Of a task that began as a call somebody waited for. */
 export const movedKind = 'moved_call'
-
-/** Whether a call is a task, runs under one, or has become one. */
-export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
-  const options = (await store.call(uid))?.options ?? null
-  const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
-  return task !== undefined || inTask !== undefined || (await store.kept(taskName(of, movedId(root)))) !== undefined
-}
