@@ -19,8 +19,7 @@ import { LocalEngine } from './engine/local/local.ts'
 import { Feed } from './feed/feed.ts'
 import { type CallPosition, type CallRecord } from './journal/call-state.ts'
 import { doctor } from './keep/doctor.ts'
-import { eraseWithAgents } from './keep/erase-agents.ts'
-import { type KeepHost, prune } from './keep/retention.ts'
+import { erase, type KeepHost, prune } from './keep/retention.ts'
 import { milliseconds } from './kernel/duration.ts'
 import { PawlError } from './kernel/errors.ts'
 import type { Outcome } from './kernel/outcome.ts'
@@ -38,7 +37,8 @@ import type { BackgroundHost } from './background/host.ts'
 import { noticeOfMoved, openNotices } from './background/notices.ts'
 import { filesOf } from './files/files.ts'
 import { keptOf } from './values/kept-of.ts'
-import { inBackground, readMoved } from './background/read-task.ts'
+import { isUnderTask } from './background/in-background.ts'
+import { readMoved } from './background/read-task.ts'
 import { taskTools } from './background/task-tools.ts'
 import { openSchedules } from './background/schedules.ts'
 import { scheduleLimits } from './background/schedule-limits.ts'
@@ -265,7 +265,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             people,
             cancel,
             tasks: (owner) => openTasks(scheduling, owner),
-            inBackground: (of, uid) => inBackground(store, of, uid),
+            isUnderTask: (uid) => isUnderTask(store, uid),
             end: (owner, how) => endSession(background, owner, how),
             switches,
             turn: (place, turn, first) => turns.start(place, turn, first),
@@ -308,7 +308,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       events: feed.reader(),
       prune: (query) => prune(keep, query),
-      erase: (query) => eraseWithAgents(keep, query),
+      erase: (query) => erase(keep, query),
       doctor: () => doctor({ store, clock, tools: runnable }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')

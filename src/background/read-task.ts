@@ -1,15 +1,16 @@
 // A task as it stands, read from its call and from what is kept beside it.
 
-import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
+import type { CallRecord } from '../journal/call-state.ts'
 import { logPath, movedId, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/outcome.ts'
-import { taskStates } from '../kernel/task.ts'
+import { type TaskState, taskStates } from '../kernel/task.ts'
 import { decode } from '../kernel/value.ts'
 import { everyKept } from '../store/every-kept.ts'
 import { readable } from '../store/readable.ts'
 import type { Kept, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tool/task.ts'
+import { AskedUnder } from './asked-under.ts'
 import type { Reading } from './host.ts'
 import { monitorKind, readMonitor } from './monitor.ts'
 
@@ -31,18 +32,22 @@ export async function readTask(host: Reading, { tenant, session }: Scope, id: st
 export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task | undefined> => readTask(host, of, movedId(uid))
 
 /** Undefined if its call is gone: it was forgotten. */
-export async function taskIn({ store, words, shown: told, shownIn: toldIn }: Reading, kept: Kept): Promise<Task | undefined> {
+export async function taskIn(
+  { store, words, shown: told, shownIn: toldIn }: Reading,
+  kept: Kept,
+  asked: AskedUnder = new AskedUnder(store),
+): Promise<Task | undefined> {
   const row = JSON.parse(kept.value) as TaskRow
   if (row.kind === monitorKind) return readMonitor(store, kept, row)
   const [call, run] = await Promise.all([store.call(row.uid), store.kept(runName(kept, kept.key))])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
   const outcome = call.outcome === null ? null : words(decode(call.outcome) as unknown as Outcome)
-  return shown(
-    kept.key,
-    { ...row, title: told(row.title) },
-    { told, toldIn, call, outcome, run: run ? (JSON.parse(run.value) as TaskRun) : newRun, waits },
-  )
+  const ran = run ? (JSON.parse(run.value) as TaskRun) : newRun
+  const own = stateOf(call, waits, ran.request)
+  // What it called, or an agent that works for it, may wait for people.
+  const state = own === 'running' && (await readable(() => asked.of(call))) ? 'awaiting_input' : own
+  return shown(kept.key, { ...row, title: told(row.title) }, { told, toldIn, call, outcome, run: ran, state })
 }
 
 /** How it ended, in the words that a model reads of it; null while it has not, or of what stands for a schedule. */
@@ -59,11 +64,10 @@ interface Found {
   readonly call: CallRecord
   readonly outcome: Outcome | null
   readonly run: TaskRun
-  readonly waits: readonly WaitRecord[]
+  readonly state: TaskState
 }
 
-function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, waits }: Found): Task {
-  const state = stateOf(call, waits, run.request)
+function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, state }: Found): Task {
   const hasFiles = call.position.batch === taskBatch
   const { uid, kind, title, tool, wake, parent, createdAt, links } = row
   return {
@@ -143,13 +147,14 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
     (kind === undefined || task.kind === kind) &&
     (state === undefined || state === task.state || (state === 'open' && task.outcome === null))
   const found: Task[] = []
+  const asked = new AskedUnder(store)
   // What is open costs what is open; else page by page from the newest.
   const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
   const from = after === undefined ? undefined : await store.kept(taskName(of, after))
   if (after !== undefined && !from) throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
   for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
-    for (const task of await Promise.all(some.map((kept) => readable(() => taskIn(host, kept)))))
+    for (const task of await Promise.all(some.map((kept) => readable(() => taskIn(host, kept, asked)))))
       if (task && fits(task) && found.push(task) === limit) return found
   return found
 }
@@ -209,18 +214,3 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
 
 /** Of a task that began as a call somebody waited for. */
 export const movedKind = 'moved_call'
-
-/** Whether a call is a task, runs under one, or has become one. */
-export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
-  const options = (await store.call(uid))?.options ?? null
-  const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
-  let isThere = task !== undefined || inTask !== undefined
-  // One that cannot be opened is there.
-  const row = isThere
-    ? undefined
-    : await readable(
-        () => store.kept(taskName(of, movedId(root))),
-        () => (isThere = true),
-      )
-  return isThere || row !== undefined
-}

@@ -7,6 +7,7 @@ import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import { eraseOccurrences, forgetOccurrences, forgetTasks } from './forget-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
+import { withAgents } from '../store/with-agents.ts'
 
 export interface PruneOptions {
   /** Forget what settled longer ago than this … */
@@ -96,14 +97,36 @@ export async function erase(host: KeepHost, options: EraseOptions): Promise<Eras
     throw new PawlError('config_invalid', `open is ${JSON.stringify(open)}, not 'refuse' or 'cancel'.`)
   const of: Scope = { tenant: tenant ?? 'default', ...(session === undefined ? {} : { session }) }
   if (open === 'cancel') await cancelOpen(host, of, milliseconds(within, 'within'))
-  await refuseOpen(host.store, of, 'Nothing was erased.')
-  const erased = await pages(host.store, { of }, Number.POSITIVE_INFINITY)
-  if (session !== undefined) await eraseOccurrences(host.store, { tenant: of.tenant, session })
+  const all: Scope[] = []
+  for await (const each of scopesIn(host.store, of)) {
+    await refuseOpen(host.store, each, 'Nothing was erased.')
+    all.push(each)
+  }
+  let erased: Erased = { calls: 0, events: 0, attachments: 0, more: false }
+  // Those below first: until they are gone, what is above tells of them.
+  for (const each of all.toReversed()) {
+    erased = sum(erased, await pages(host.store, { of: each }, Number.POSITIVE_INFINITY))
+    if (each.session !== undefined) await eraseOccurrences(host.store, { tenant: each.tenant, session: each.session })
+  }
   const traces = !(await host.store.scrub())
   // What began meanwhile has kept its session.
-  await refuseOpen(host.store, of, `It began while ${erased.calls} settled calls were erased; what is left stands as it was.`)
+  for (const each of all)
+    await refuseOpen(host.store, each, `It began while ${erased.calls} settled calls were erased; what is left stands as it was.`)
   return { ...erased, traces }
 }
+
+/** A session is erased with those of the agents that worked for it: what they said was said for it. */
+async function* scopesIn(store: Store, { tenant, session }: Scope): AsyncGenerator<Scope, void> {
+  if (session === undefined) yield { tenant }
+  else yield* withAgents(store, { tenant, session })
+}
+
+const sum = (a: Erased, b: Erased): Erased => ({
+  ...b,
+  calls: a.calls + b.calls,
+  events: a.events + b.events,
+  attachments: a.attachments + b.attachments,
+})
 
 async function pages(store: Store, query: { settledBefore?: number; of?: Scope }, most: number): Promise<Erased> {
   let [calls, events, attachments] = [0, 0, 0]
@@ -130,22 +153,32 @@ async function refuseOpen(store: Store, of: Scope, done: string): Promise<void> 
 
 const nameOf = ({ position: { session, id }, tool, state }: Unsettled): string => `'${id}' of ${tool} in session '${session}' is ${state}`
 
-/** Asks all that is open to stop, again and again, because what one call began stops with it or a moment later. */
-async function cancelOpen({ store, clock, cancel }: KeepHost, of: Scope, ms: number): Promise<void> {
+/**
+ * Asks all that is open to stop, again and again, because what one call began stops with it or a moment later. From above: who lets an agent work
+ * does not hear of its end first.
+ */
+async function cancelOpen(host: KeepHost, of: Scope, ms: number): Promise<void> {
+  const { store, clock } = host
   const giveUp = clock.monotonic() + ms
   const asked = new Set<string>()
   for (;;) {
     let open = 0
-    for (let after = ''; ;) {
-      const page = await store.unsettled({ of, after, limit: pageOf })
-      open += page.length
-      for (const { uid } of page) {
-        if (!asked.has(uid) && (await cancel(uid, { reason: 'Its session is erased', by: null }))) asked.add(uid)
-      }
-      if (page.length < pageOf) break
-      after = (page.at(-1) as Unsettled).uid
-    }
+    for await (const each of scopesIn(store, of)) open += await cancelIn(host, each, asked)
     if (open === 0 || clock.monotonic() >= giveUp) return
     await new Promise<void>((resolve) => void clock.timer(lookMs, resolve))
+  }
+}
+
+/** Tells how many are open. */
+async function cancelIn({ store, cancel }: KeepHost, of: Scope, asked: Set<string>): Promise<number> {
+  let open = 0
+  for (let after = ''; ;) {
+    const page = await store.unsettled({ of, after, limit: pageOf })
+    open += page.length
+    for (const { uid } of page) {
+      if (!asked.has(uid) && (await cancel(uid, { reason: 'Its session is erased', by: null }))) asked.add(uid)
+    }
+    if (page.length < pageOf) return open
+    after = (page.at(-1) as Unsettled).uid
   }
 }

@@ -1,7 +1,8 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
 import { noticeOfMoved, openNotices, rowsOfNotice } from '../background/notices.ts'
-import { inBackground, readTask } from '../background/read-task.ts'
+import { inBackground } from '../background/in-background.ts'
+import { readTask } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
 import type { CallHost } from '../call/host.ts'
 import type { Drive } from '../engine/engine.ts'

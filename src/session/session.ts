@@ -154,8 +154,8 @@ export interface SessionHost {
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
   readonly switches: Switches
-  /** Whether a call is a task, or runs under one. */
-  inBackground(of: { tenant: string; session: string }, uid: string): Promise<boolean>
+  /** Whether a call is a task, or runs under one, or for an agent that does. */
+  isUnderTask(uid: string): Promise<boolean>
   end(owner: Place, how?: SessionEnd): Promise<boolean>
   /** `first` is waited for before it begins. */
   turn(place: Place, turn: StartTurn, first: () => Promise<void> | undefined): Turn
@@ -284,7 +284,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
 const page = 200
 
 async function supersede(
-  { people, cancel, inBackground }: SessionHost,
+  { people, cancel, isUnderTask }: SessionHost,
   of: { tenant: string; session: string },
   why: { reason: string; by: string | null },
 ): Promise<number> {
@@ -298,7 +298,7 @@ async function supersede(
   }
   let ended = 0
   // Nobody waits here for what goes on in the background.
-  for (const uid of waiting) if (!(await inBackground(of, uid)) && (await cancel(uid, why))) ended++
+  for (const uid of waiting) if (!(await isUnderTask(uid)) && (await cancel(uid, why))) ended++
   return ended
 }
 

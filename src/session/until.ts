@@ -1,14 +1,13 @@
 // run(calls, { until }): returns before everything is settled, with what is open told as it stands. The calls go on; the same batch asked
 // again joins them.
 
+import { AskedUnder } from '../background/asked-under.ts'
 import type { Asked } from '../engine/engine.ts'
 import { type AskItem, itemName } from '../journal/asks.ts'
-import { type CallOptions, type CallRecord, waitTermsOf } from '../journal/call-state.ts'
-import { parentName, type ParentRow, workingName } from '../journal/message.ts'
+import { waitTermsOf } from '../journal/call-state.ts'
 import { decode } from '../kernel/value.ts'
 import { milliseconds } from '../kernel/duration.ts'
 import type { Clock } from '../kernel/time.ts'
-import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import type { CallAsk, CallOutcome, OpenCall, Until } from './ask.ts'
 import type { Batch } from './gather.ts'
@@ -64,53 +63,14 @@ export async function untilOpen(
 /** The first from `from` on, and round, that neither waits nor is settled; null if there is none. */
 async function notWaiting(batch: Batch, store: Store, from: number): Promise<number | null> {
   const { asks } = batch
+  const asked = new AskedUnder(store)
   for (let count = 0; count < asks.length; count++) {
     const order = (from + count) % asks.length
     if (batch.outcomeOf(order)) continue
     const record = await store.callAt((asks[order] as Asked).position)
-    if (record?.state !== 'parked' && !(record && (await askedUnder(store, record))) && !batch.outcomeOf(order)) return order
+    if (record?.state !== 'parked' && !(record && (await asked.of(record))) && !batch.outcomeOf(order)) return order
   }
   return null
-}
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
-
-/** An item of the inbox. */
-interface Asking {
-  readonly id: string
-  readonly item: AskItem
-}
-
-/** What people are asked by a body that waits for them inside, or about a call that it made, or by an agent that it lets work: its call waits for them too. */
-async function askedUnder(store: Store, { uid, position, state }: CallRecord): Promise<Asking | null> {
-  return state === 'running' ? askedIn(store, position, uid) : null
-}
-
-/** `call`: only what belongs to it; null for all that the session waits for. */
-async function askedIn(store: Store, { tenant, session }: Scope, call: string | null): Promise<Asking | null> {
-  for await (const { key, value } of everyKept(store, { of: 'inbox', tenant, session })) {
-    const item = JSON.parse(value) as AskItem
-    if (call === null || item.call === call || item.under.includes(call)) return { id: key, item }
-  }
-  for await (const { key } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
-    const agent = { tenant, session: key }
-    const found = call === null || (await worksFor(store, agent, call)) ? await askedIn(store, agent, null) : null
-    if (found) return found
-  }
-  return null
-}
-
-/** Whether an agent works for a call, or for one that it made. */
-async function worksFor(store: Store, agent: Scope, call: string): Promise<boolean> {
-  const kept = await store.kept(parentName(agent))
-  const parent = kept && (JSON.parse(kept.value) as ParentRow).call
-  if (parent === undefined || parent === call) return parent === call
-  const options = (await store.call(parent))?.options ?? null
-  const { root, above = [] } = options === null ? {} : (JSON.parse(options) as CallOptions)
-  return root === call || above.includes(call)
 }
 
 /** As it stands on record. The key of what it waits for is the body's to hand out, not ours. */
@@ -119,7 +79,7 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   const about = meta === undefined ? { callId, name } : { callId, name, meta }
   const record = await store.callAt((asks[order] as Asked).position)
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
-  const under = record && !wait ? await askedUnder(store, record) : null
+  const under = record && !wait ? await new AskedUnder(store).of(record) : null
   if (under) {
     const { id: waitId, item } = under
     return { status: 'waiting', for: item.kind, waitId, until: item.deadline, ...about, parts: placeholder(item.kind) }

@@ -4,6 +4,7 @@
 import type { Invocation } from '../engine/engine.ts'
 import { headName, type HeadRow, turnBatch } from '../journal/message.ts'
 import type { CallPosition, CallRequest } from '../journal/call-state.ts'
+import { endName, type EndRow } from '../journal/task.ts'
 import { headOf } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { rowOfLast } from './keep-last.ts'
@@ -35,7 +36,7 @@ export interface Entered {
   readonly again: boolean
 }
 
-/** Resolves when the head names this turn, or with null if it was told to stop before. */
+/** Resolves when the head names this turn, or with null if it is to stop before. */
 export async function enter(invocation: Invocation, host: TurnHost, line: Line, stop: TurnStop): Promise<Entered | null> {
   const { store, ids } = host
   const { uid, position } = invocation.request
@@ -51,14 +52,20 @@ export async function enter(invocation: Invocation, host: TurnHost, line: Line, 
     const on = [...(await host.switches.on(position))]
     const mine: HeadRow = { born: row?.born ?? ids.next(), turn: uid, ...(on.length > 0 ? { on } : {}) }
     const name = headName(position)
+    const end = endName(position, '')
     const committed = await store.commit({
-      guards: [...invocation.beside.fence(), { kind: 'kept', ...name, revision }],
+      guards: [...invocation.beside.fence(), { kind: 'kept', ...name, revision }, { kind: 'kept', ...end, revision: 0 }],
       keep: [{ ...name, value: JSON.stringify(mine) }, ...(host.wakes.inARow > 0 ? rowOfLast(invocation) : [])],
       events: [],
     })
     if (committed.ok) return { head: mine, again: false }
-    // Another execution has the call, or another turn was first.
+    // Another execution has the call, or another turn was first, or the session has ended: what ends its turns may have come before this one was on record.
     if (committed.refused.kind !== 'kept') await invocation.beside.flush()
+    const ended = await store.kept(end)
+    if (ended) {
+      stop.sessionEnded(JSON.parse(ended.value) as EndRow)
+      return null
+    }
   }
 }
 

@@ -49,6 +49,11 @@ export class TurnStop {
     })
   }
 
+  /** Its session has ended: as whatever is open there, it is cancelled. */
+  sessionEnded({ reason, by }: { readonly reason: string; readonly by: string | null }): void {
+    this.#stopped({ cancel: reason, by })
+  }
+
   /** It never began. */
   before(): ToSettle {
     return { settle: this.#outcome ?? cancelled('The turn was cancelled') }

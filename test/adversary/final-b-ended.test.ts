@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
 })
 
-// docs/guide/feed.md: "session.ended: nothing begins in the session any more"; turns.md: "`turn.cancel` stops it …; so does `session.end()`".
+// docs/guide/feed.md: "session.ended: no turn … begins in the session any more"; turns.md: "`turn.cancel` stops it …; so does `session.end()`".
 test('TASK-10 SESS-1: a turn that is asked for while its session ends does not begin in a session that has ended', async () => {
   const { clock, store } = freshMemory()
   const shared: Store = { ...store, close: async () => {} }
@@ -38,24 +38,40 @@ test('TASK-10 SESS-1: a turn that is asked for while its session ends does not b
   expect(await other.session('s').end()).toBe(true)
   await clock.advance('5s') // all of it is over
   goOn.resolve()
-  await after(turn.outcome, clock, 60_000, 1_000)
+  expect(await after(turn.outcome, clock, 60_000, 1_000)).toMatchObject({
+    value: { status: 'cancelled', cancellation: { message: 'The session has ended' } },
+  })
   expect(model.asked).toBe(0)
 })
 
-test('FEED-1 TASK-10: nothing begins in a session that has ended: no call either', async () => {
+// docs/guide/feed.md: what ends with a session are its turns, tasks, schedules and triggers; "a call that a program makes itself (`session.run`) still runs". What such a call starts does not.
+test('FEED-1 TASK-10: a call of the program runs in a session that has ended, and starts no task there', async () => {
   const { clock, store } = freshMemory()
-  let paid = 0
-  const pay = tool({ name: 'pay', description: 'd', input: { type: 'object' }, execute: () => ++paid })
-  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay] })
+  const slow = tool({
+    name: 'slow',
+    description: 'd',
+    input: { type: 'object' },
+    background: true,
+    onCrash: 'rerun',
+    execute: () => 'slow',
+  })
+  const pay = tool({
+    name: 'pay',
+    description: 'd',
+    input: { type: 'object' },
+    execute: async (_, ctx) =>
+      ctx.tasks.start({ tool: slow, input: {} }).then(
+        ({ id }) => id,
+        ({ code }: { code: string }) => code,
+      ),
+  })
+  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay, slow] })
   runtimes.push(runtime)
   const session = runtime.session('s')
   await session.end()
   await clock.advance('5s')
-  await after(
-    session.run([{ id: 'a', name: 'pay' }]).catch(() => {}),
-    clock,
-    10_000,
-    1_000,
-  )
-  expect(paid).toBe(0)
+  expect(await after(session.run([{ id: 'a', name: 'pay' }]), clock, 10_000, 1_000)).toMatchObject({
+    value: [{ status: 'success', value: 'session_ended' }],
+  })
+  expect(await session.tasks.list()).toEqual([])
 })

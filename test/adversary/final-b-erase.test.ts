@@ -35,7 +35,7 @@ test('DUR-10 SESS-6: erasing a session that has an open call is refused, and not
   expect((await runtime.session(of).messages.list()).length).toBe(2)
   const refused = await after(runtime.erase({ session: 's' }), clock, 30_000, 1_000)
   expect(refused).toMatchObject({ error: { code: 'erase_open' } })
-  expect(String((refused as { error: Error }).error.message)).toContain('Nothing was erased')
+  expect((refused as { error: Error }).error.message).toContain('Nothing was erased')
   expect((await runtime.session(of).messages.list()).length).toBe(2)
 })
 

@@ -1,0 +1,37 @@
+// Whether somebody waits for a call, or it goes on by itself.
+
+import type { CallOptions } from '../journal/call-state.ts'
+import { parentName, type ParentRow } from '../journal/message.ts'
+import { movedId, taskName } from '../journal/task.ts'
+import { readable } from '../store/readable.ts'
+import type { Store } from '../store/store.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** Whether a call is a task, runs under one, or has become one, in its own session. */
+export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
+  const options = (await store.call(uid))?.options ?? null
+  const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
+  let isThere = task !== undefined || inTask !== undefined
+  // One that cannot be opened is there.
+  const row = isThere
+    ? undefined
+    : await readable(
+        () => store.kept(taskName(of, movedId(root))),
+        () => (isThere = true),
+      )
+  return isThere || row !== undefined
+}
+
+/** Likewise, or an agent made it that works for such a one, in whatever session above. */
+export async function isUnderTask(store: Store, uid: string): Promise<boolean> {
+  for (let call = await store.call(uid); call;) {
+    if (await inBackground(store, call.position, call.uid)) return true
+    const above = await store.kept(parentName(call.position))
+    call = above && (await store.call((JSON.parse(above.value) as ParentRow).call))
+  }
+  return false
+}
