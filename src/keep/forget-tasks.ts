@@ -14,7 +14,9 @@ import {
   type TaskRow,
   wakeName,
 } from '../journal/task.ts'
+import type { Soon } from '../kernel/soon.ts'
 import { everyKept } from '../store/every-kept.ts'
+import { readable } from '../store/readable.ts'
 import type { Change, Store } from '../store/store.ts'
 
 interface Scope {
@@ -32,7 +34,7 @@ export async function forgetTasks(store: Store, before: number, tenant: string |
   let forgotten = 0
   for (let after = ''; ;) {
     const rows = await store.keptOf({ of: 'task-order', ...(tenant === undefined ? {} : { tenant }), after, limit: atOnce })
-    const calls = await Promise.all(rows.map(async ({ key }) => store.call(key)))
+    const calls = await Promise.all(rows.map(async ({ key }) => isThere(() => store.call(key))))
     for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
       if (calls[order] || (await staysByItself(store, { tenant: whose, session }, id, before))) continue
       await store.commit({ guards: [], keep: await rowsOfTask(store, { tenant: whose, session }, id, key), events: [] })
@@ -44,9 +46,21 @@ export async function forgetTasks(store: Store, before: number, tenant: string |
   }
 }
 
+/** What cannot be opened is there, and stays: nobody can say what it is. */
+async function isThere(read: () => Soon<unknown>): Promise<boolean> {
+  let broken = false
+  const found = await readable(read, () => (broken = true))
+  return broken || found !== undefined
+}
+
 /** A monitor has no call: it is there until it has ended. What it said before then is forgotten while it goes on. */
 async function staysByItself(store: Store, of: Scope, id: string, before: number): Promise<boolean> {
-  const kept = await store.kept(taskName(of, id))
+  let broken = false
+  const kept = await readable(
+    () => store.kept(taskName(of, id)),
+    () => (broken = true),
+  )
+  if (broken) return true
   const { kind = '', ended, links } = kept ? (JSON.parse(kept.value) as TaskRow) : {}
   if (kind !== 'monitor' || (ended && ended.at < before)) return false
   const there = ended ? undefined : await store.kept({ of: 'schedule', ...of, key: links?.schedule ?? '' })
@@ -80,7 +94,7 @@ export async function forgetOccurrences(store: Store, before: number, tenant: st
     const { at, call } = JSON.parse(value) as { at: number; call?: string }
     if (at >= before || due.has(key)) continue
     // A body that runs again emits it again.
-    const emitter = call === undefined ? undefined : await store.call(call)
+    const emitter = call === undefined ? undefined : await readable(() => store.call(call))
     if (emitter && emitter.state !== 'settled') continue
     await store.commit({ guards: [], keep: [{ of, tenant: own, session, key, value: null }], events: [] })
   }
