@@ -49,6 +49,7 @@ export interface LastTurnRow {
   readonly woken: number
 }
 
+/** No id of a host begins so. */
 const woken = 'woken_'
 export const wokenId = (what: string): string => `${woken}${what}`
 export const isWoken = (turn: string): boolean => turn.startsWith(woken)

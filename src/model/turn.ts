@@ -58,7 +58,7 @@ export interface StartTurn {
   readonly settings?: ModelSettings
   readonly parallel?: boolean
   readonly limits?: TurnLimits
-  /** The same id with the same content is the same turn. A frame that is named is the same if the name is; the turn goes on in it as it was. */
+  /** The same id with the same content is the same turn. A frame that is named is the same if the name is; the turn goes on in it as it was. None may begin with `woken_`. */
   readonly id?: string
   /** A call that takes longer goes on in the background, where its tool can. */
   readonly background?: Duration

@@ -2,7 +2,7 @@
 
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { CallOptions, CallPosition } from '../journal/call-state.ts'
-import { turnBatch, turnTool } from '../journal/message.ts'
+import { isWoken, turnBatch, turnTool } from '../journal/message.ts'
 import { endName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import { type Ids, isName, longestName } from '../kernel/id.ts'
@@ -36,6 +36,7 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
     throw new PawlError('turn_invalid', `The id is ${JSON.stringify(id)}; it must be a text of 1 to ${longestName} characters.`)
+  if (isWoken(id)) throw new PawlError('turn_invalid', `The id is '${id}'; only turns that begin by themselves have ids like that.`)
   host.knows(model)
   const options = askingOf(place)
   const asked: Asked = {
