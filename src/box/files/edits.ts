@@ -29,15 +29,17 @@ export function edited(path: string, given: string, replacements: readonly Repla
     if (edit.start < (edits[at - 1]?.end ?? 0)) refuse('Edits overlap in the target file', 'edits_overlap')
   const endings = windowsEndings(original)
   const ending = endings.length > countEndings(plain) - endings.length ? '\r\n' : '\n'
+  // What is replaced by itself stays, endings and all.
+  const changing = edits.filter(({ start, end, text }) => plain.slice(start, end) !== text)
   // A place in the file: every ending before it that is two characters there was one here.
-  const placed = edits.map(({ start, end, text }) => ({
+  const placed = changing.map(({ start, end, text }) => ({
     start: start + before(endings, start),
     end: end + before(endings, end),
     text: text.replaceAll('\n', ending),
   }))
   const text = `${prefix}${applied(original, placed)}`
   if (text === given) refuse(`The edits change nothing in '${path}': every new_text is what stands there already.`, 'nothing_to_change')
-  return { text, diff: diffOf(path, plain, edits) }
+  return { text, diff: diffOf(path, plain, changing) }
 }
 
 function editOf(plain: string, { old_text, new_text }: Replacement): Edit {

@@ -118,16 +118,15 @@ async function read(
   bytes: Buffer,
   { content, said, late, url, input, ctx, rules }: With & { content: Content; said: SaidType; late: boolean; url: URL },
 ): Promise<Read> {
-  const ended = (given: string): string => {
+  const shown = (given: string, cut: boolean): Pick<Read, 'content' | 'truncated'> => {
     const text = recordable(given)
-    return late ? `${text}${text === '' ? '' : '\n\n'}${timedOut}` : text
+    return { content: late ? `${text}${text === '' ? '' : '\n\n'}${timedOut}` : text, truncated: late || cut || text !== given }
   }
   const { as_text: asText = false, as_markdown: asMarkdown = !asText } = input
   const isPage = content.kind === 'html'
   if (!isPage || !(asText || asMarkdown)) {
     const format = isPage ? 'html' : content.kind === 'json' ? 'json' : 'text'
-    const text = textOf(bytes, said, content.kind, late)
-    return { format, content: ended(text), truncated: late || recordable(text) !== text }
+    return { format, ...shown(textOf(bytes, said, content.kind, late), false) }
   }
   const html = textOf(bytes.subarray(0, rules.htmlBytes), said, content.kind, late || bytes.length > rules.htmlBytes)
   const format = asMarkdown ? 'markdown' : 'text'
@@ -135,8 +134,7 @@ async function read(
   return {
     format: page.plain ? 'text' : format,
     ...(page.title === '' ? {} : { title: page.title }),
-    content: ended(page.text),
-    truncated: late || page.cut || bytes.length > rules.htmlBytes,
+    ...shown(page.text, page.cut || bytes.length > rules.htmlBytes),
     ...(page.plain ? { note: couldNotConvert } : {}),
   }
 }
