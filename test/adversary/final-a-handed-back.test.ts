@@ -50,18 +50,18 @@ describe.each([
     for (let moment = 0; moment < 30; moment++) {
       const { clock, store } = fresh()
       let first: Runtime
-      let closed: Promise<void> | null = null
+      const closing = Promise.withResolvers<void>()
       const tools = toolsOf((attempt) => {
         if (attempt > 1) return
         void (async () => {
           for (let turn = 0; turn < moment; turn++) await Promise.resolve()
-          closed = first.close({ grace: 0 })
+          closing.resolve(first.close({ grace: 0 }))
         })()
       })
       first = await createRuntime({ store, clock, tools, logger: quiet })
       await first.session('s').tasks.start({ tool: 'parent', id: 'p' })
       await passes(clock, 2)
-      await closed
+      await closing.promise
       const { before, parent, child } = await follows(clock, store, tools)
       const isRight = parent === 'succeeded' && child === 'cancelled' && (before.parent === 'succeeded' || before.child !== 'cancelled')
       if (!isRight) bad.push({ moment, before, parent, child })
@@ -84,7 +84,7 @@ describe.each([
       },
     }
     const tools = toolsOf(() => {})
-    const first = await createRuntime({ store: slow, clock, tools, logger: quiet, budgets: { session: { repeats: 100 } } as never })
+    const first = await createRuntime({ store: slow, clock, tools, logger: quiet, budgets: { session: { repeats: 100 } } })
     await first.session('s').tasks.start({ tool: 'parent', id: 'p' })
     await passes(clock, 1)
     expect(charging).toBe(true)
@@ -119,7 +119,7 @@ describe.each([
         return (await ctx.task?.request('Which?'))?.text ?? ''
       },
     })
-    const first = await createRuntime({ store: slow, clock, tools: [asks], logger: quiet, budgets: { session: { repeats: 100 } } as never })
+    const first = await createRuntime({ store: slow, clock, tools: [asks], logger: quiet, budgets: { session: { repeats: 100 } } })
     await first.session('s').tasks.start({ tool: 'asks', id: 'a' })
     await passes(clock, 1)
     const closed = first.close({ grace: 0 })

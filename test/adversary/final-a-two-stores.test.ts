@@ -1,5 +1,6 @@
 // TASK-10, TASK-8: two runtimes of one process, each with a store of its own (a database for each customer, say), and tasks of the same name in both: neither hears of the other.
 
+import type * as pawl from 'pawl'
 import { createRuntime, tool } from 'pawl'
 import { expect, test, vi } from 'vitest'
 import { memoryStore } from '../../src/store/memory.ts'
@@ -51,7 +52,7 @@ test('TASK-10: what a tool that a task calls starts belongs to that task, and en
 })
 
 /** A copy of the program, as another process has it: what a module remembers is its own. */
-const another = async (): Promise<typeof import('../../src/index.ts')> => {
+const another = async (): Promise<typeof pawl> => {
   vi.resetModules()
   return import('../../src/index.ts')
 }

@@ -11,7 +11,7 @@ const input = { type: 'object', properties: { to: { type: 'string' } } } as cons
 
 async function world(lines: Parameters<typeof scriptedModel>[0]) {
   const paid: string[] = []
-  const pay = tool({ name: 'pay', description: 'd', input, execute: ({ to }) => (paid.push(String(to)), `paid ${paid.length}`) })
+  const pay = tool({ name: 'pay', description: 'd', input, execute: ({ to }) => (paid.push(to as string), `paid ${paid.length}`) })
   const { clock, store } = freshMemory()
   const model = scriptedModel(lines, { name: 'm' })
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay], models: [model] })

@@ -36,7 +36,7 @@ test('DUR-12 POL-7: a call whose result is owed and cannot be opened keeps its s
   if (!call?.outcome) throw new Error('It has not ended')
   // Somebody changed a letter on the disk.
   const outcome = `${call.outcome.slice(0, -4)}AAAA`
-  await store.commit({ guards: [], updateCall: { uid: call.uid, progress: { ...progressOf(call), outcome } }, events: [] } as never)
+  await store.commit({ guards: [], updateCall: { uid: call.uid, progress: { ...progressOf(call), outcome } }, events: [] })
   expect(ended(await after(session.turn({ model, message: 'And now?' }).outcome, clock, 60_000, 1_000))).toBe('success')
 })
 

@@ -25,7 +25,7 @@ test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a cal
     description: 'd',
     input: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] } as const,
     hints: { destructive: true },
-    execute: ({ to }) => `paid ${String(to)}`,
+    execute: ({ to }) => `paid ${to as string}`,
   })
   // As models do that number the calls of each answer from 0.
   const model = scriptedModel(
