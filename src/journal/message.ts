@@ -81,7 +81,7 @@ export interface SentRow {
 }
 
 /** What models have cost: a row for each turn, and for each time that a body asked. */
-export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'usage', tenant, session, key })
+export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'model-usage', tenant, session, key })
 
 /** Of a session in which an agent works: who let it. */
 export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
