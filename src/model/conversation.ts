@@ -30,12 +30,22 @@ export const summaryText = ({ text }: SummaryMessage): string =>
 /** Grows message by message: a long conversation is not gone through again for each answer. */
 export class Conversation {
   readonly #out: ModelMessage[] = []
-  readonly #ids = new Set<string>()
+  readonly #ids: Set<string>
   /** The calls of the last message of the model, as they are named here; until their results are there. */
   #open: readonly { readonly call: CallPart; readonly name: string }[] = []
 
+  /** `ids`: those of calls before it. */
+  constructor(ids: readonly string[] = []) {
+    this.#ids = new Set(ids)
+  }
+
   get messages(): readonly ModelMessage[] {
     return this.#out.slice()
+  }
+
+  /** Of all its calls, and those before it, as they are named here. */
+  get ids(): string[] {
+    return [...this.#ids]
   }
 
   push(message: Message): void {

@@ -18,6 +18,8 @@ export interface KeptMessage extends StoredMessage {
   readonly step: number
   /** Of a summary: the last message that it stands for. */
   readonly upTo?: number
+  /** Of what stands for what was said before, or begins anew: how the calls before it were named. What is told of them later names no other call. */
+  readonly ids?: readonly string[]
   /** Of a summary: the model could not read what it was given for its next answer, so many times. */
   readonly tooLong?: number
   /** What the calls of a batch asked of the turn, or made of it (VAL-6). */
@@ -43,6 +45,9 @@ const page = 500
 const bytesPerToken = 3.3
 /** What a picture, or a page, is about. */
 const tokensPerFile = 1_500
+
+/** Of the calls that a conversation began without, so many are known by name: the last. */
+const mostIds = 500
 
 interface Entry {
   readonly kept: KeptMessage
@@ -136,19 +141,33 @@ export class History {
   /** What a model reads. */
   forModel(): readonly ModelMessage[] {
     if (!this.#conversation) {
-      this.#conversation = new Conversation()
+      this.#conversation = new Conversation(this.#idsBefore)
       if (this.#summary) this.#conversation.push(this.#summary.kept.message)
       for (const { kept } of this.#entries) this.#conversation.push(this.shownOf(kept))
     }
     return this.#conversation.messages
   }
 
+  /** Of calls before what is known here. */
+  get #idsBefore(): readonly string[] {
+    return (this.#summary ?? this.#entries[0])?.kept.ids ?? []
+  }
+
+  #idsUpTo(number: number): readonly string[] {
+    const conversation = new Conversation(this.#idsBefore)
+    for (const { kept } of this.#entries) if (kept.number <= number) conversation.push(kept.message)
+    return conversation.ids.slice(-mostIds)
+  }
+
   /** The next message, with its row; not a part of it until it is added: what could not be written was not said. */
   next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number] } {
     const shown = this.shown(given.message)
+    const { role } = given.message
+    const ids = role === 'summary' || role === 'frame' ? this.#idsUpTo(given.upTo ?? this.#last) : []
     const kept: KeptMessage = {
       number: this.#last + 1,
       ...given,
+      ...(ids.length > 0 ? { ids } : {}),
       ...(shown === given.message ? {} : { shown }),
       ...(secret ? { secret } : {}),
     }

@@ -19,7 +19,7 @@ import type { TurnHost } from './host.ts'
 import { noSuchFrame, notAnswered, nothingSaid, tooManyAnswers, tooManyInvalid } from './how-it-ended.ts'
 import { type FrameTerms, modelOf, strictest, termsOf, type TurnRequest } from './request.ts'
 import { mended } from './mend.ts'
-import { runCalls } from './run-calls.ts'
+import { type Owed, runCalls } from './run-calls.ts'
 import { isSensitiveMessage } from './sensitive-message.ts'
 import { shownMessage } from './shown-message.ts'
 import { ToolsOfTurn, toolTokens } from './tools-in-turn.ts'
@@ -92,10 +92,14 @@ export class OpenTurn {
     const last = this.#history.last
     if (last?.message.role !== 'assistant' || callsIn(last.message).length === 0) return
     const { results, owed } = await mended(this.#host, this.#invocation.request.position, last, this.#tools.reads(this.#frame.tools))
-    this.#say(
-      { role: 'tool', results },
-      owed.map(([, row]) => row(undefined)),
-    )
+    this.#say({ role: 'tool', results })
+    this.#owes(owed)
+  }
+
+  /** What comes of them is told later, under the names by which the model knows them. */
+  #owes(owed: readonly Owed[]): void {
+    const shown = this.#history.forModel().at(-1)
+    for (const [order, row] of owed) this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
   }
 
   /** What an earlier execution has come to, as what was said last tells. */
@@ -128,9 +132,7 @@ export class OpenTurn {
       ...(ran.control ? { control: ran.control } : {}),
       ...(ran.invalid ? { invalid: this.#invalid + 1 } : {}),
     })
-    const shown = this.#history.forModel().at(-1)
-    for (const [order, row] of ran.owed)
-      this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
+    this.#owes(ran.owed)
     if (this.#stop.outcome) return this.#stop.outcome
     if (ran.control) return this.#controlled(ran.control)
     return this.#invalid < this.#limits.invalid ? null : tooManyInvalid(this.#invalid)
