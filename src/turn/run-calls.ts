@@ -93,13 +93,23 @@ async function runBatch(
     ...(within === null ? {} : { within }),
     onFailure: 'continue',
     signal,
-    learn: () => host.learn(position),
+    learn: together(() => host.learn(position)),
     hears: true,
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
   // Nothing is held while they run: they are on record, and whoever goes on with the turn finds them.
   const answers = await invocation.aside(() => untilSaid(host, invocation, started))
   return answers.map((answer, order) => ({ answer, position: (started.asks[order] as Asked).position }))
+}
+
+/** One look for all who ask at the same moment; it begins after each of them has asked. */
+function together(look: () => Promise<void>): () => Promise<void> {
+  let next: Promise<void> | null = null
+  return () =>
+    (next ??= Promise.resolve().then(() => {
+      next = null
+      return look()
+    }))
 }
 
 /** All outcomes; or, if the user says something first and the rest waits, what there is. */
