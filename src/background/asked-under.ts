@@ -2,7 +2,7 @@
 
 import type { AskItem } from '../journal/asks.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
-import { parentName, type ParentRow, workingName } from '../journal/message.ts'
+import { atWork, parentName, type ParentRow, workingName } from '../journal/message.ts'
 import { frame } from '../kernel/id.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
@@ -56,8 +56,8 @@ export class AskedUnder {
 
   async #agentsOf(of: Scope): Promise<Scope[]> {
     const found: Scope[] = []
-    for await (const { key } of everyKept(this.#store, { of: workingName(of, '').of, ...of }))
-      found.push({ tenant: of.tenant, session: key })
+    for await (const { key, value } of everyKept(this.#store, { of: workingName(of, '').of, ...of }))
+      if (value === atWork) found.push({ tenant: of.tenant, session: key })
     return found
   }
 

@@ -3,19 +3,21 @@
 
 import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
 import { eventOf, ofSession } from '../journal/event.ts'
-import { isTurn } from '../journal/message.ts'
-import { childrenOf, choreName, endName, type EndRow, type TaskRow, wakeName } from '../journal/task.ts'
+import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import { agentName, isTurn, parentName, type ParentRow, turnBatch } from '../journal/message.ts'
+import { childrenOf, choreName, endName, type EndRow, movedId, type TaskRow, wakeName } from '../journal/task.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { OnEnd } from '../kernel/task.ts'
 import { everyKept } from '../store/every-kept.ts'
 import { readable } from '../store/readable.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
+import { isBusy } from '../store/with-agents.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { monitorKind } from './monitor.ts'
 import { openTasks, taskRow } from './read-task.ts'
-import { whyOf } from './why.ts'
 import { openSchedules, type SchedulesHost } from './schedules.ts'
 import { openTriggers } from './triggers.ts'
+import { whyOf } from './why.ts'
 
 interface Scope {
   readonly tenant: string
@@ -153,7 +155,46 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
     // Of what goes on nobody is there to hear.
     else if (chore.parent === undefined) await store.commit({ guards: [], keep: [{ ...wakeName(of, key), value: null }], events: [] })
   }
+  if (chore.parent === undefined)
+    for await (const { key } of everyKept(store, { of: agentName(of, '').of, ...of })) await endAgent(host, of, key, chore)
   return ended
+}
+
+/** The session of an agent ends with the one above it, with all that it has started, and on record likewise. Who works for what goes on goes on. */
+async function endAgent(host: BackgroundHost, of: Scope, agent: string, { tasks, reason, by }: Omit<Chore, 'parent'>): Promise<void> {
+  const { store } = host
+  const below = { tenant: of.tenant, session: agent }
+  const kept = await store.kept(parentName(below))
+  const call = kept && (await callOf(store, (JSON.parse(kept.value) as ParentRow).call))
+  if (call && (await goesOn(store, of, call, tasks))) return
+  // Of most that have answered nothing is left.
+  if ((call && call.state !== 'settled') || (await isBusy(store, below)))
+    await endSession(
+      host,
+      { ...below, principal: null },
+      { reason, ...(by === null ? {} : { by }), ...(tasks === undefined ? {} : { tasks }) },
+    )
+}
+
+/** Undefined if it is gone, or cannot be opened: the others go on. */
+const callOf = (store: Store, uid: string): Promise<CallRecord | undefined> => readable(() => store.call(uid))
+
+/** Whether a call goes on when its session ends: under a task that does, or because the program made it. */
+async function goesOn(store: Store, of: Scope, call: CallRecord, tasks: OnEnd | undefined): Promise<boolean> {
+  const { task, inTask, root = call.uid, turn } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const isOpen = async (uid: string): Promise<boolean> => ((await callOf(store, uid))?.state ?? 'settled') !== 'settled'
+  const kept = await taskRow(store, of, inTask ?? task?.id ?? movedId(root))
+  const row = kept && (JSON.parse(kept.value) as TaskRow)
+  if (row) return (tasks ?? row.onEnd) === 'abandon' && isOpen(row.uid)
+  const ofTurn = turn !== undefined && (await store.callAt({ ...of, batch: turnBatch, id: turn, occurrence: 0 }))
+  return !ofTurn && isOpen(root)
+}
+
+/** An agent that began while its session ended: whoever ends the others may have looked before. */
+export async function endLateAgent(host: BackgroundHost, { tenant, session }: Scope, agent: string): Promise<void> {
+  const of = { tenant, session }
+  const ended = await host.store.kept(endName(of, ''))
+  if (ended) await endAgent(host, of, agent, JSON.parse(ended.value) as EndRow)
 }
 
 /** Nothing of a session that has ended begins by itself any more. */

@@ -85,8 +85,10 @@ export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'mo
 
 /** Of a session in which an agent works: who let it. */
 export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
-/** Those of them that are at work. */
+/** Those of them that are at work, or that have answered and left something behind: what people are asked there is found from above. */
 export const workingName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-working', tenant, session, key: agent })
+export const atWork = '1'
+export const leftBehind = 'left'
 /** The sessions of agents that something in this one let work. */
 export const agentName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-agent', tenant, session, key: agent })
 

@@ -83,7 +83,7 @@ export async function inbox(
   return all.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
-/** A session, and those of all agents that are at work for it. */
+/** A session, and those of all agents that are at work for it, or have left something behind that is. */
 async function withAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)

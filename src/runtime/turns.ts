@@ -1,5 +1,6 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
+import { endLateAgent } from '../background/end.ts'
 import { noticeOfMoved, openNotices, rowsOfNotice } from '../background/notices.ts'
 import { inBackground } from '../background/in-background.ts'
 import { readTask } from '../background/read-task.ts'
@@ -24,7 +25,7 @@ import { readable } from '../store/readable.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { ShownCall } from './shown-call.ts'
 import { openMessages } from '../turn/messages.ts'
-import { agentTurn, type AgentsHost } from '../turn/agent-turn.ts'
+import { type AgentsHost, agentTurn } from '../turn/agent-turn.ts'
 import { complete } from '../turn/complete.ts'
 import type { Scope, TurnHost } from '../turn/host.ts'
 import { Said } from '../turn/said.ts'
@@ -124,7 +125,9 @@ export function openTurns(host: TurnsHost): Turns {
     wakes: host.background.wakes,
     live: (about, type, body) => host.live(about, type, body),
   }
-  const agents: AgentsHost = { store, clock, switches: host.switches, start, again: (place, turn) => sameTurn(starting, place, turn) }
+  const endLate: AgentsHost['endLate'] = (of, agent) => endLateAgent(host.background, of, agent)
+  const again: AgentsHost['again'] = (place, turn) => sameTurn(starting, place, turn)
+  const agents: AgentsHost = { store, clock, switches: host.switches, start, again, endLate }
   return {
     drive: turning(around),
     inBodies: {

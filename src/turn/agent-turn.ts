@@ -3,14 +3,16 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import { eventOf } from '../journal/event.ts'
-import { agentName, parentName, type ParentRow, workingName } from '../journal/message.ts'
+import { agentName, atWork, leftBehind, parentName, type ParentRow, workingName } from '../journal/message.ts'
 import { PawlError } from '../kernel/errors.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Model } from '../model/model.ts'
 import type { StartTurn, Turn } from '../model/turn.ts'
 import { askingOf, type Place } from '../session/asked.ts'
 import type { Switches } from '../session/switches.ts'
-import type { Store } from '../store/store.ts'
+import { everyKept } from '../store/every-kept.ts'
+import type { Change, Store } from '../store/store.ts'
+import { isBusy } from '../store/with-agents.ts'
 import type { AgentOutcome, AgentTurn } from '../tool/context.ts'
 
 /** Agents that let agents work that let agents work. */
@@ -23,10 +25,12 @@ export interface AgentsHost {
   start(place: Place, turn: StartTurn): Turn
   /** The one that is there, as it was asked for; else it is started. */
   again(place: Place, turn: StartTurn & { readonly id: string }): Promise<Turn>
+  /** Of one whose call ends with a session that has ended: nothing begins for it either. */
+  endLate(of: { readonly tenant: string; readonly session: string }, agent: string): Promise<void>
 }
 
 export async function agentTurn(
-  { store, clock, switches, start, again }: AgentsHost,
+  { store, clock, switches, start, again, endLate }: AgentsHost,
   invocation: Invocation,
   session: string,
   agent: AgentTurn,
@@ -46,7 +50,7 @@ export async function agentTurn(
     keep: [
       { ...parentName({ tenant, session }), value: JSON.stringify(row) },
       { ...agentName(position, session), value: '1' },
-      { ...workingName(position, session), value: '1' },
+      { ...workingName(position, session), value: atWork },
       // What holds in the session above holds in this one.
       ...switches.rows({ tenant, session }, on),
     ],
@@ -58,6 +62,7 @@ export async function agentTurn(
         ],
   })
   if (!kept.ok) throw new PawlError('lease_lost')
+  await endLate(position, session) // whoever ends what is there may not have found it
   const { model, message, frame, instructions, tools, limits } = agent
   const asked = { model: model as Model | string | undefined, frame, instructions, tools, limits }
   const place = { tenant, session, principal, ...askingOf(invocation.options) }
@@ -74,10 +79,24 @@ export async function agentTurn(
   signal.addEventListener('abort', cancelled, { once: true })
   try {
     const outcome = await turn.outcome
-    // On record with what is written next: nothing of it waits for people any more.
-    invocation.beside.keep({ ...workingName(position, session), value: null })
+    invocation.beside.keep(...(await answered(store, position, session))) // on record with what is written next
     return outcome
   } finally {
     signal.removeEventListener('abort', cancelled)
   }
+}
+
+type Rows = NonNullable<Change['keep']>
+
+/** What an agent has left behind may ask people later, and is found. Of those before it that left something which is over by now nothing is found. */
+async function answered(store: Store, { tenant, session }: { tenant: string; session: string }, agent: string): Promise<Rows> {
+  const of = { tenant, session }
+  const rows: Rows[number][] = [{ ...workingName(of, agent), value: leftBehind }]
+  try {
+    if (!(await isBusy(store, { tenant, session: agent }))) rows[0] = { ...workingName(of, agent), value: null }
+    for await (const { key, value } of everyKept(store, { of: workingName(of, '').of, ...of }))
+      if (key !== agent && value === leftBehind && !(await isBusy(store, { tenant, session: key })))
+        rows.push({ ...workingName(of, key), value: null })
+  } catch {} // it has answered: who looks in vain costs little
+  return rows
 }

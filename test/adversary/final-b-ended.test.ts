@@ -44,7 +44,7 @@ test('TASK-10 SESS-1: a turn that is asked for while its session ends does not b
   expect(model.asked).toBe(0)
 })
 
-// docs/guide/feed.md: what ends with a session are its turns, tasks, schedules and triggers; "a call that a program makes itself (`session.run`) still runs". What such a call starts does not.
+// docs/guide/feed.md: what ends with a session are its turns, tasks, schedules and triggers; "a call that a program makes itself still runs". What such a call starts does not.
 test('FEED-1 TASK-10: a call of the program runs in a session that has ended, and starts no task there', async () => {
   const { clock, store } = freshMemory()
   const slow = tool({
