@@ -56,15 +56,16 @@ const clear = new Set(['commit', 'write', 'onHint', 'close', 'keepAlive'])
 /** Whoever hears of a failure hears it in words; of one that is closed that it is. */
 export function clearly(file: string, store: Store): Store {
   let isClosed = false
-  const told = Object.entries(store).map(([name, method]: [string, (...given: never[]) => unknown]) => {
+  const told = Object.entries(store).map(([name, method]: [string, unknown]) => {
+    if (typeof method !== 'function' || clear.has(name)) return [name, method]
     const asks = (...args: never[]): unknown => {
       try {
-        return inWords(file, () => method(...args))
-      } catch (error) {
-        throw isClosed ? new PawlError('runtime_closed', undefined, { cause: error }) : error
+        return inWords(file, () => (method as (...given: never[]) => unknown)(...args))
+      } catch (cause) {
+        throw isClosed ? new PawlError('store_unavailable', `'${file}' is closed, with its runtime.`, { cause }) : cause
       }
     }
-    return [name, clear.has(name) ? method : asks]
+    return [name, asks]
   })
   const close = (): Promise<void> => {
     isClosed = true
