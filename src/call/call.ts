@@ -58,8 +58,9 @@ function parks(invocation: Invocation, host: CallHost, { cost }: Bill, { terms: 
 
 /** Before it parks: should its answer be there already, it is taken up anew. */
 async function tells(task: RunOfTask, end: Driven): Promise<void> {
-  if ('park' in end) await task.parks()
-  else await task.end(end)
+  if ('park' in end) return task.parks()
+  const ending = task.end(end)
+  if (ending instanceof Promise) await ending
 }
 
 async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise<Driven> {

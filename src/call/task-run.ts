@@ -21,6 +21,7 @@ import type { TaskTerms } from '../journal/task-terms.ts'
 import type { TaskProgress } from '../kernel/task.ts'
 import { frame } from '../kernel/id.ts'
 import type { Outcome } from '../kernel/outcome.ts'
+import type { Soon } from '../kernel/soon.ts'
 import { type Json, toRow } from '../kernel/value.ts'
 import type { CallHost } from './host.ts'
 import { TaskLog } from './task-log.ts'
@@ -55,6 +56,8 @@ export class RunOfTask {
   #told = false
   #callOff: (() => void) | null = null
   #notices = 0
+  /** It may have started others: here, or in an execution before this one. */
+  #starts: boolean
 
   /** As it stands on record: an earlier worker may have told something. */
   static async open(invocation: Invocation, host: CallHost): Promise<RunOfTask> {
@@ -81,6 +84,7 @@ export class RunOfTask {
     this.title = title
     this.#run = run
     this.#log = log
+    this.#starts = invocation.attempt > 0
     // Nothing more is told by an execution that no longer counts; one whose worker closes gives back what it had to tell.
     invocation.onStop((why) => {
       if (!('over' in why)) return
@@ -92,6 +96,11 @@ export class RunOfTask {
 
   get run(): TaskRun {
     return this.#run
+  }
+
+  /** It, or what it has called, starts a task. */
+  starts(): void {
+    this.#starts = true
   }
 
   status(text: string): void {
@@ -168,9 +177,14 @@ export class RunOfTask {
   }
 
   /** The last word: what came of it is on record together with the outcome. */
-  async end({ settle }: ToSettle): Promise<void> {
-    // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10).
-    const chore = await this.#host.endOfTask(this.#invocation)
+  end({ settle }: ToSettle): Soon<void> {
+    // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10). Looked for only where
+    // there may be some: its places are free by now, and whoever is next finds them taken until its end is on record.
+    if (!this.#starts) return this.#ends(settle, null)
+    return this.#host.endOfTask(this.#invocation).then((chore) => this.#ends(settle, chore))
+  }
+
+  #ends(settle: Outcome, chore: Awaited<ReturnType<CallHost['endOfTask']>>): void {
     this.gather()
     this.#invocation.beside.ends()
     if (settle.status === 'cancelled') this.#log.add(`${settle.cancellation.message}\n`, 'system', this.#run.attempt)

@@ -62,6 +62,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
 
   const start = async (task: StartTask): Promise<Task> => {
     inside.entry()
+    runUnder(invocation, host)?.starts()
     return tasks.start({ ...task, id: task.id ?? `task_${place(`task:${++started}`)}` })
   }
 
