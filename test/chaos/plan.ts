@@ -15,7 +15,7 @@ export interface Part {
 export const always: readonly Part[] = [
   { on: 'sqlite', fault: 'kill at a random moment', rounds: 3, kills: 10 },
   { on: 'sqlite', fault: 'kill at a write', rounds: 2, kills: 10 },
-  { on: 'sqlite', fault: 'stop in an effect', rounds: 2, kills: 5 },
+  { on: 'sqlite', fault: 'stop in an effect', rounds: 1, kills: 5 },
   { on: 'postgres', fault: 'kill at a random moment', rounds: 2, kills: 10 },
   { on: 'postgres', fault: 'kill at a write', rounds: 1, kills: 10 },
   { on: 'postgres', fault: 'stop in an effect', rounds: 1, kills: 5 },

@@ -28,7 +28,7 @@ describe.for(['sqlite', 'postgres'] as const)('crashTest on %s', { timeout: 120_
   const on = (more: Partial<CrashTestOptions> = {}): CrashTestOptions =>
     from(kind === 'sqlite' ? more : { store: server.connection, ...more })
 
-  test('KIT-1: steps with keys survive every crash', async () => {
+  test.runIf(long || kind === 'sqlite')('KIT-1: steps with keys survive every crash', async () => {
     const { points, writes, clean } = await crashTest(tools.stepped, { n: 1 }, on())
     const steps = ['now:1', 'first', 'left', 'right'].map((step) => `step.done ${step}`)
     expect(writes).toEqual(['call.received', 'call.started', ...steps, 'call.settled'])
