@@ -3,7 +3,7 @@
 import type { CallOptions } from '../journal/call-state.ts'
 import { parentName, type ParentRow } from '../journal/message.ts'
 import { movedId, taskName } from '../journal/task.ts'
-import { readable } from '../store/readable.ts'
+import { isThere } from '../store/readable.ts'
 import type { Store } from '../store/store.ts'
 
 interface Scope {
@@ -15,15 +15,7 @@ interface Scope {
 export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
   const options = (await store.call(uid))?.options ?? null
   const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
-  let isThere = task !== undefined || inTask !== undefined
-  // One that cannot be opened is there.
-  const row = isThere
-    ? undefined
-    : await readable(
-        () => store.kept(taskName(of, movedId(root))),
-        () => (isThere = true),
-      )
-  return isThere || row !== undefined
+  return task !== undefined || inTask !== undefined || isThere(() => store.kept(taskName(of, movedId(root))))
 }
 
 /** Likewise, or an agent made it that works for such a one, in whatever session above. */

@@ -14,9 +14,8 @@ import {
   type TaskRow,
   wakeName,
 } from '../journal/task.ts'
-import type { Soon } from '../kernel/soon.ts'
 import { everyKept } from '../store/every-kept.ts'
-import { readable } from '../store/readable.ts'
+import { isThere, readable } from '../store/readable.ts'
 import type { Change, Store } from '../store/store.ts'
 
 interface Scope {
@@ -44,13 +43,6 @@ export async function forgetTasks(store: Store, before: number, tenant: string |
     if (!last || rows.length < atOnce) return forgotten
     after = last.key
   }
-}
-
-/** What cannot be opened is there, and stays: nobody can say what it is. */
-async function isThere(read: () => Soon<unknown>): Promise<boolean> {
-  let broken = false
-  const found = await readable(read, () => (broken = true))
-  return broken || found !== undefined
 }
 
 /** A monitor has no call: it is there until it has ended. What it said before then is forgotten while it goes on. */

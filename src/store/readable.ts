@@ -11,3 +11,10 @@ export async function readable<T>(read: () => Soon<T>, told: (error: unknown) =>
     return undefined
   }
 }
+
+/** Whether a row is there; what cannot be opened is. */
+export async function isThere(read: () => Soon<unknown>): Promise<boolean> {
+  let broken = false
+  const found = await readable(read, () => (broken = true))
+  return broken || found !== undefined
+}
