@@ -26,7 +26,7 @@ export type { InboxItem, InboxKind, InboxQuery, InboxVerb } from './people/inbox
 export type { RememberedRules } from './people/rules.ts'
 export type { InboxDecision, Remember } from './people/word.ts'
 export type { ResolveAnswer } from './engine/engine.ts'
-export type { Duration } from './kernel/duration.ts'
+export type { Duration } from './core/duration.ts'
 export type {
   Cancellation,
   Failure,
@@ -37,12 +37,12 @@ export type {
   OutcomeStatus,
   RetryAdvice,
   Unknown,
-} from './kernel/outcome.ts'
-export type { Sizes } from './kernel/sizes.ts'
-export type { Clock } from './kernel/time.ts'
-export type { Ids } from './kernel/id.ts'
+} from './core/outcome.ts'
+export type { Sizes } from './core/size-limits.ts'
+export type { Clock } from './core/clock.ts'
+export type { Ids } from './core/ids.ts'
 export type { Answer } from './wait/resolution.ts'
-export type { AttachmentRef, Json, Recorded } from './kernel/value.ts'
+export type { AttachmentRef, Json, Recorded } from './core/value.ts'
 export type {
   AskedQuestion,
   CancelledWait,
@@ -70,7 +70,7 @@ export type { Ailment, Diagnosis } from './keep/doctor.ts'
 export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
 export type { SessionEnd } from './background/end.ts'
 export type { Notice, Notices } from './background/notices.ts'
-export type { FileContent, FilePage, FileStat, SessionFiles } from './kernel/files.ts'
+export type { FileContent, FilePage, FileStat, SessionFiles } from './core/session-files.ts'
 export type {
   BodySecrets,
   ListValues,
@@ -80,7 +80,7 @@ export type {
   ValueEntry,
   ValuePage,
   ValueStat,
-} from './kernel/values.ts'
+} from './core/session-values.ts'
 export type { ScheduleLimits } from './background/schedule-limits.ts'
 export type { CreateSchedule, Schedules } from './background/schedules.ts'
 export type { Overlap, Schedule, ScheduleSlot } from './background/schedule-row.ts'
@@ -88,7 +88,7 @@ export type { Occurrence } from './background/emit.ts'
 export type { Delivery, Subscription } from './background/trigger-row.ts'
 export type { Emit, Subscribe, Triggers } from './background/triggers.ts'
 export type { CatchUp } from './background/slots.ts'
-export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './kernel/task.ts'
+export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './core/task-state.ts'
 export type { Background, TaskEvent } from './tool/background.ts'
 export type { Hints, OnCrash } from './tool/hints.ts'
 export type {
@@ -125,10 +125,10 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 export { tool } from './tool/tool.ts'
-export { fail, retry, ToolFailure } from './kernel/outcome.ts'
+export { fail, retry, ToolFailure } from './core/outcome.ts'
 export { connectionRequired, result } from './tool/result.ts'
-export { Attachment } from './kernel/value.ts'
-export { type ErrorCode, PawlError } from './kernel/errors.ts'
+export { Attachment } from './core/value.ts'
+export { type ErrorCode, PawlError } from './core/errors.ts'
 export { notice } from './session/notice.ts'
 export { readOutputTool } from './tool/read-output.ts'
 export { StepError } from './call/step.ts'

@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ErrorRow } from '../src/kernel/error-row.ts'
-import { errorTable, PawlError } from '../src/kernel/errors.ts'
+import type { ErrorRow } from '../src/core/error-row.ts'
+import { errorTable, PawlError } from '../src/core/errors.ts'
 
 const page = join(import.meta.dirname, '../docs/reference/errors.md')
 

@@ -7,7 +7,7 @@ import * as pawl from 'pawl'
 import * as testing from 'pawl/testing'
 import { legalMoves } from '../src/journal/call-state.ts'
 import type { EventType } from '../src/journal/event.ts'
-import { errorTable } from '../src/kernel/errors.ts'
+import { errorTable } from '../src/core/errors.ts'
 
 /** On disk in every store: one that is missing here, or is not written any more, is refused by the compiler. */
 const eventWords: Readonly<Record<EventType, true>> = {

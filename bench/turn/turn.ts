@@ -12,7 +12,7 @@ import { createRuntime, type Runtime, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
 import { messageName } from '../../src/journal/message.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { countCommits } from '../../test/count-commits.ts'
 

@@ -3,7 +3,7 @@
 import type { AskItem } from '../journal/asks.ts'
 import type { CallOptions, CallRecord } from '../journal/call-state.ts'
 import { atWork, parentName, type ParentRow, workingName } from '../journal/message.ts'
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import { inBackground } from './in-background.ts'

@@ -1,7 +1,7 @@
 // Delivers an occurrence to one who subscribed (CRON-4): one change starts the task, or keeps the notice, and takes the delivery from what is due.
 // One that cannot start stays there and is tried again, ever later; none stands in the way of another.
 
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { decode, encode, type Json } from '../core/value.ts'
 import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
 import { noticeAdded, noticeOf } from '../journal/notice.ts'
 import { endName, noticeKey } from '../journal/task.ts'

@@ -1,12 +1,12 @@
 // Emits an event (CRON-4): one change puts it on record and reserves its deliveries, one for each who has subscribed. What starts of them is the
 // scheduler's affair, on whatever worker: emitting never fails because something could not start.
 
-import { PawlError } from '../kernel/errors.ts'
-import { isName } from '../kernel/id.ts'
-import { said } from '../kernel/said.ts'
-import { bytesIn, fits } from '../kernel/sizes.ts'
-import { canonical } from '../kernel/canonical.ts'
-import { encode, holdsAttachment, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { isName } from '../core/ids.ts'
+import { said } from '../core/format-value.ts'
+import { bytesIn, fits } from '../core/size-limits.ts'
+import { canonical } from '../core/canonical-json.ts'
+import { encode, holdsAttachment, type Json } from '../core/value.ts'
 import { eventOf, type EventSubject } from '../journal/event.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { everyKept } from '../store/every-kept.ts'

@@ -2,9 +2,9 @@
 // revision of the schedule and by its row among what is due, so of all workers that look one fires, whatever their clocks say; and a crash
 // leaves either the slot as it was or everything of it.
 
-import { isTerminal } from '../kernel/task.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { decode } from '../kernel/value.ts'
+import { isTerminal } from '../core/task-state.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode } from '../core/value.ts'
 import { ofSession } from '../journal/event.ts'
 import { noticeAdded, noticeOf } from '../journal/notice.ts'
 import { endName, noticeKey } from '../journal/task.ts'

@@ -3,8 +3,8 @@
 
 import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
 import { messageName, orderName, taskName, type TaskRow } from '../journal/task.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/outcome.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard, Kept, Store } from '../store/store.ts'
 import type { Task, TaskMessage } from '../tool/task.ts'

@@ -3,10 +3,10 @@
 //
 // The end of a task is not written a second time: a task that wakes its session is on a list until somebody has read how it ended.
 
-import { PawlError } from '../kernel/errors.ts'
-import { isName } from '../kernel/id.ts'
-import { noticeMark, quotedInNotice } from '../kernel/notice.ts'
-import { isTerminal } from '../kernel/task.ts'
+import { PawlError } from '../core/errors.ts'
+import { isName } from '../core/ids.ts'
+import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
+import { isTerminal } from '../core/task-state.ts'
 import { eventOf, ofSession } from '../journal/event.ts'
 import { noticePrefix } from '../journal/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../journal/task.ts'

@@ -1,7 +1,7 @@
 // How many schedules a session may have, how close together they run, and how late a slot may be.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
 
 export interface ScheduleLimits {
   /** How many of a session may be active (default 5). */

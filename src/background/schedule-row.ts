@@ -1,11 +1,11 @@
 // A schedule as it is kept: one row with all about it, and one among what is due, in the order of time, as long as something of it will be.
 
 import { hash } from 'node:crypto'
-import { canonical } from '../kernel/canonical.ts'
-import { frame } from '../kernel/id.ts'
+import { canonical } from '../core/canonical-json.ts'
+import { frame } from '../core/ids.ts'
 import { messageName } from '../journal/task.ts'
-import type { WakePolicy } from '../kernel/task.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import type { WakePolicy } from '../core/task-state.ts'
+import { decode, type Json } from '../core/value.ts'
 import { lastSlots, nextAfter, type Timing } from '../schedule/cron.ts'
 import type { Change, Kept, KeptName } from '../store/store.ts'
 import type { Owner } from './host.ts'

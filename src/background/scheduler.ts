@@ -1,7 +1,7 @@
 // THE SCHEDULER: looks at what is due, on every worker, and fires it (CRON-2, CRON-4). What is due is one list in the order of time for all
 // sessions of the store, so it needs one timer. Nobody is its leader: whoever comes first fires, and the change that does so decides.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import type { Kept } from '../store/store.ts'
 import { deliver } from './deliver.ts'
 import { type Fired, type FireHost, fireSchedule } from './fire-schedule.ts'

@@ -1,8 +1,8 @@
 // SCHEDULES of a session (CRON-1 to CRON-3): runs of a tool, or messages, at times that are given once. They are kept here; who fires them is the scheduler.
 
-import { PawlError } from '../kernel/errors.ts'
-import { frame } from '../kernel/id.ts'
-import { said } from '../kernel/said.ts'
+import { PawlError } from '../core/errors.ts'
+import { frame } from '../core/ids.ts'
+import { said } from '../core/format-value.ts'
 import { eventOf, ofSession } from '../journal/event.ts'
 import { noticeAdded, noticeOf } from '../journal/notice.ts'
 import { endName, noticeKey } from '../journal/task.ts'
@@ -32,7 +32,7 @@ import { scheduleMoves } from './schedule-told.ts'
 import { type CatchUp, mostCap } from './slots.ts'
 import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from './start-task.ts'
-import type { Turns } from './turns.ts'
+import type { Turns } from '../core/keyed-mutex.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
 
 export interface CreateSchedule extends WhatStarts {

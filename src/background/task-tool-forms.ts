@@ -2,8 +2,8 @@
 // has. Results may grow: who reads them takes what they know. A task is not named in the sentences, as what runs in it may be nobody's business; how its
 // starter called it is.
 
-import type { Json } from '../kernel/value.ts'
-import { taskStates } from '../kernel/task.ts'
+import type { Json } from '../core/value.ts'
+import { taskStates } from '../core/task-state.ts'
 import type { Hints } from '../tool/hints.ts'
 import { type Narrate, type Saying, says } from '../tool/narrate.ts'
 import type { JsonSchema } from '../tool/schema.ts'

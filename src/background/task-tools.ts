@@ -1,10 +1,10 @@
 // The model's task tools (TASK-1, TASK-8): they appear by themselves where some tool can run in the background. Ordinary tools that use ctx.tasks, so code and
 // models go through the same functions.
 
-import { PawlError } from '../kernel/errors.ts'
-import { fail } from '../kernel/outcome.ts'
-import { isTerminal, messageTaskName, spawnName, taskStates } from '../kernel/task.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { fail } from '../core/outcome.ts'
+import { isTerminal, messageTaskName, spawnName, taskStates } from '../core/task-state.ts'
+import type { Json } from '../core/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import type { JsonSchema } from '../tool/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tool/task.ts'

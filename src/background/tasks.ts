@@ -1,8 +1,8 @@
 // TASKS: work that outlives the call, the turn and the process that began it (TASK-8). Code, models and other doors come through here.
 
 import { hash } from 'node:crypto'
-import { PawlError } from '../kernel/errors.ts'
-import { isTerminal } from '../kernel/task.ts'
+import { PawlError } from '../core/errors.ts'
+import { isTerminal } from '../core/task-state.ts'
 import type { Guard } from '../store/store.ts'
 import type { StartTask, Task, TasksOfSession } from '../tool/task.ts'
 import { adoptTask, callMeant } from './adopt-task.ts'

@@ -2,8 +2,8 @@
 // An occurrence is an event that was emitted, known by its key; each of its deliveries is a row among what is due, until it is made.
 
 import { hash } from 'node:crypto'
-import { frame } from '../kernel/id.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { frame } from '../core/ids.ts'
+import { decode, type Json } from '../core/value.ts'
 import type { Kept, KeptName } from '../store/store.ts'
 import type { Behalf, Scope } from './schedule-row.ts'
 import type { CheckedStart } from './what-starts.ts'

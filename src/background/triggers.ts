@@ -1,10 +1,10 @@
 // TRIGGERS of a session (CRON-4): tasks, or messages, that begin when an event of a name is emitted. A subscription belongs to its session, an event to its tenant.
 
-import { PawlError } from '../kernel/errors.ts'
-import { canonical } from '../kernel/canonical.ts'
-import { frame } from '../kernel/id.ts'
-import { said } from '../kernel/said.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { canonical } from '../core/canonical-json.ts'
+import { frame } from '../core/ids.ts'
+import { said } from '../core/format-value.ts'
+import { decode, type Json } from '../core/value.ts'
 import { endName } from '../journal/task.ts'
 import { eventOf, ofSession, type EventBodies, type EventType, type NewEvent } from '../journal/event.ts'
 import { everyKept } from '../store/every-kept.ts'
@@ -12,7 +12,7 @@ import type { Change, Guard } from '../store/store.ts'
 import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit.ts'
 import type { Owner } from './host.ts'
 import { heardName, readSubscription, shownSubscription, type Subscription, subscriptionName, type SubscriptionRow } from './trigger-row.ts'
-import type { Turns } from './turns.ts'
+import type { Turns } from '../core/keyed-mutex.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
 
 export interface Subscribe extends WhatStarts {

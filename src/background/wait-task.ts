@@ -2,9 +2,9 @@
 // something has changed.
 
 import { runName, type TaskRun } from '../journal/task.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { milliseconds } from '../kernel/duration.ts'
-import { isTerminal } from '../kernel/task.ts'
+import { PawlError } from '../core/errors.ts'
+import { milliseconds } from '../core/duration.ts'
+import { isTerminal } from '../core/task-state.ts'
 import type { Store } from '../store/store.ts'
 import type { Task, WaitForTask } from '../tool/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'

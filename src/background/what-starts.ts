@@ -1,10 +1,10 @@
 // What a schedule or a trigger starts, checked when it is made (CRON-2): a tool that can run in the background, with arguments that it takes, or a message.
 
-import { PawlError } from '../kernel/errors.ts'
-import { said } from '../kernel/said.ts'
-import { bytesIn, fits } from '../kernel/sizes.ts'
-import type { WakePolicy } from '../kernel/task.ts'
-import { decode, holdsAttachment } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { said } from '../core/format-value.ts'
+import { bytesIn, fits } from '../core/size-limits.ts'
+import type { WakePolicy } from '../core/task-state.ts'
+import { decode, holdsAttachment } from '../core/value.ts'
 import { hides, untoldProblem } from '../tool/hidden.ts'
 import { taskBatch } from '../journal/task.ts'
 import type { BackgroundHost, Owner } from './host.ts'

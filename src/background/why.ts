@@ -1,4 +1,4 @@
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import type { BackgroundHost } from './host.ts'
 
 /** Why something is called off, and by whom, as it goes on record: a reason is told in an event and stands in the outcome. */

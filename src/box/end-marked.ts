@@ -1,6 +1,6 @@
 // The end of a run: what carries its mark is killed, and only when it is known that nothing is left the watcher forgets it.
 
-import { systemClock } from '../kernel/time.ts'
+import { systemClock } from '../core/clock.ts'
 import { killMarked } from './marked.ts'
 import { unwatch, unwatchGroup } from './watcher.ts'
 

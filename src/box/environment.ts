@@ -4,7 +4,7 @@
 // So those are not its to see: `env` puts them in place after it. All others it hands on as they are, and only they may hold secrets: what `env` is
 // told can be read by anybody on the machine, for a moment.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { findProgram, standardPath } from './program.ts'
 
 /** What some /bin/sh (dash, bash, busybox, ksh, zsh), `env` or the loader of either takes for itself. */

@@ -6,7 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { systemClock } from '../kernel/time.ts'
+import { systemClock } from '../core/clock.ts'
 
 /** The name of the variable that holds the mark of a run. */
 export const mark = 'PAWL_RUN'

@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 
 export const standardPath = '/usr/local/bin:/usr/bin:/bin'
 

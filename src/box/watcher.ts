@@ -4,7 +4,7 @@
 // kills what is still open. It is our own child and no part of any tree: no tree waits for it, and it never becomes an orphan.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { mark } from './marked.ts'
 import { standardPath } from './program.ts'
 

@@ -1,6 +1,6 @@
 // What a body gets: the arguments as they are on record, and what prepare handed on.
 
-import { decode, type Json } from '../kernel/value.ts'
+import { decode, type Json } from '../core/value.ts'
 
 export interface Accepted {
   readonly args: Json

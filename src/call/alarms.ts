@@ -1,7 +1,7 @@
 // Many alarms of few lengths. Nearly every attempt has the same timeout, so nearly all of them stand in one row, in the order in which
 // they are due, and one timer of the clock serves the row.
 
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 
 export interface Alarm {
   /** By the monotonic clock; set here. */

@@ -6,7 +6,7 @@
 
 import type { AskedWait, Invocation, ToSettle, Wait } from '../engine/engine.ts'
 import { type Decided, decidedOf, type Vote } from '../journal/asks.ts'
-import { failure } from '../kernel/outcome.ts'
+import { failure } from '../core/outcome.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
 import { isEnough } from '../policy/approval.ts'
 import { type Decision, together } from '../policy/decide.ts'

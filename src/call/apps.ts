@@ -1,7 +1,7 @@
 // What the host hands to tools (CALL-9): made by its factory, once per session and process, so that whichever worker takes a call up has it too.
 
-import { frame } from '../kernel/id.ts'
-import { isThenable, type Soon } from '../kernel/soon.ts'
+import { frame } from '../core/ids.ts'
+import { isThenable, type Soon } from '../core/maybe-promise.ts'
 import type { App } from '../tool/context.ts'
 
 /** Makes what bodies get as `ctx.app`. Asked again in every process, and for a session that was long idle. */

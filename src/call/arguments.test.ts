@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { argumentLimits, describeProblems, readArguments } from './arguments.ts'
-import { closeNames } from './close-names.ts'
+import { closeNames } from '../core/similar-names.ts'
 import { jsonBreak } from './json-break.ts'
 
 /** What this process has worked: the clock would measure how busy the machine is. */

@@ -1,10 +1,10 @@
 // The door for arguments: the model's JSON text, or a value of the host, read once into the recorded form. Nothing that has
 // no faithful form passes (CALL-4, DUR-11), and every refusal says what to change, because a model reads it.
 
-import { PawlError } from '../kernel/errors.ts'
-import { isSorted } from '../kernel/canonical.ts'
-import { sizeTable } from '../kernel/sizes.ts'
-import { encode, encodePlain, maxDepth } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { isSorted } from '../core/canonical-json.ts'
+import { sizeTable } from '../core/size-limits.ts'
+import { encode, encodePlain, maxDepth } from '../core/value.ts'
 import { pathText, quoted } from '../tool/problem.ts'
 import type { Problem } from '../tool/schema.ts'
 import { jsonBreak } from './json-break.ts'

@@ -3,7 +3,7 @@
 // answers at once sets no timer.
 
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
-import { isThenable, type Soon } from '../kernel/soon.ts'
+import { isThenable, type Soon } from '../core/maybe-promise.ts'
 import { defaultGraceMs, type Tool } from '../tool/tool.ts'
 import { notStarted } from './stopped.ts'
 import { type ClockName, tooLateAt } from './clocks.ts'

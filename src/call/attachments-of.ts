@@ -4,10 +4,10 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { Invocation } from '../engine/engine.ts'
 import { isSealedUid, sealedUid } from '../journal/sealed.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { isName, longestName } from '../kernel/id.ts'
-import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
-import { type Attachment, isAttachment, mintAttachment } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { isName, longestName } from '../core/ids.ts'
+import { bytesIn, fits, type Sizes } from '../core/size-limits.ts'
+import { type Attachment, isAttachment, mintAttachment } from '../core/value.ts'
 import type { Attachments } from '../tool/context.ts'
 
 /** Content-addressed: the same bytes of a tenant are one attachment, on a replay too. Sealed ones tell nobody what they hold: one per call. */

@@ -2,11 +2,11 @@
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
 import { type Driven, type Invocation, NoRoom, type ToSettle } from '../engine/engine.ts'
-import { isLoss, PawlError } from '../kernel/errors.ts'
-import type { Failure, Outcome } from '../kernel/outcome.ts'
-import { fits } from '../kernel/sizes.ts'
-import { isThenable, type Soon } from '../kernel/soon.ts'
-import { encode, type Json } from '../kernel/value.ts'
+import { isLoss, PawlError } from '../core/errors.ts'
+import type { Failure, Outcome } from '../core/outcome.ts'
+import { fits } from '../core/size-limits.ts'
+import { isThenable, type Soon } from '../core/maybe-promise.ts'
+import { encode, type Json } from '../core/value.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import { RequiredConnection, successOf } from '../tool/result.ts'
 import type { Tool } from '../tool/tool.ts'

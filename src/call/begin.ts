@@ -2,7 +2,7 @@
 // not accepted does not run, with whatever contract the call was let in. Own tools, and those whose source has not changed, cost nothing here.
 
 import type { Driven, ToSettle } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { RemoteEntry } from '../tool/toolset.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'

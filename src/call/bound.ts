@@ -1,9 +1,9 @@
 // The size of an outcome (VAL-8): what is too large for the record is a failure that says so, whoever made it.
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
-import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
-import { encode } from '../kernel/value.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
+import { bytesIn, fits, startOf } from '../core/size-limits.ts'
+import { encode } from '../core/value.ts'
 import { grouped } from './fit-count.ts'
 import type { CallHost } from './host.ts'
 

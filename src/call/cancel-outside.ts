@@ -3,7 +3,7 @@
 // called at least once. What it does never changes the outcome, and it is not waited for for long.
 
 import type { Driven, Invocation, Wait } from '../engine/engine.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { decode, type Json } from '../core/value.ts'
 import type { CancelledWait, ToolContext } from '../tool/context.ts'
 import { outcomeOf } from '../wait/resolution.ts'
 import { type Asking, Unanswered } from './asked.ts'

@@ -2,9 +2,9 @@
 // not answer: what it would have said is not known, and the body has run.
 
 import type { ToSettle } from '../engine/engine.ts'
-import { failure, internalErrorMessage } from '../kernel/outcome.ts'
-import type { Soon } from '../kernel/soon.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { failure, internalErrorMessage } from '../core/outcome.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import { decode, encode } from '../core/value.ts'
 import type { Checked } from '../tool/schema.ts'
 import { ask, type Asking, Unanswered } from './asked.ts'
 import { keepTrouble } from './trouble.ts'

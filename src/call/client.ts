@@ -2,7 +2,7 @@
 // Nothing runs here, so nothing can run twice.
 
 import { together } from '../policy/decide.ts'
-import { milliseconds } from '../kernel/duration.ts'
+import { milliseconds } from '../core/duration.ts'
 import { FromRecord, none } from './accepted.ts'
 import { withinDeadline } from './clocks.ts'
 import { itemOf } from './item.ts'

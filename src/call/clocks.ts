@@ -1,8 +1,8 @@
 // The clocks of one attempt (TIME-1, TIME-2): they run only while the body runs, not while it waits for the outside or sleeps.
 // When one runs out it says so once; what that means is the attempt's business.
 
-import { milliseconds } from '../kernel/duration.ts'
-import type { Clock } from '../kernel/time.ts'
+import { milliseconds } from '../core/duration.ts'
+import type { Clock } from '../core/clock.ts'
 import type { CallOptions } from '../journal/call-state.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Alarm, Alarms } from './alarms.ts'

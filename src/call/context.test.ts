@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Invocation } from '../engine/engine.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 import { Context } from './context.ts'
-import { sizesOf } from '../kernel/sizes.ts'
+import { sizesOf } from '../core/size-limits.ts'
 import { Redactor } from '../secret/redact.ts'
 import type { CallHost } from './host.ts'
 

@@ -2,10 +2,10 @@
 // nothing more. What can be done with it is in verbs.ts, made when a body first asks for any of it: most bodies never do.
 
 import type { Invocation } from '../engine/engine.ts'
-import type { SessionFiles } from '../kernel/files.ts'
-import type { Json } from '../kernel/value.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { isThenable } from '../kernel/soon.ts'
+import type { SessionFiles } from '../core/session-files.ts'
+import type { Json } from '../core/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { isThenable } from '../core/maybe-promise.ts'
 import type { App, ToolContext } from '../tool/context.ts'
 import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'

@@ -1,13 +1,13 @@
 // The queue stage seen from a call: its turn, its clocks while it waits, and what it means when it does not come.
 
 import type { Invocation, NoRoom, ToSettle } from '../engine/engine.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { failure } from '../kernel/outcome.ts'
+import { PawlError } from '../core/errors.ts'
+import { failure } from '../core/outcome.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
-import type { Soon } from '../kernel/soon.ts'
-import type { Clock } from '../kernel/time.ts'
-import { type Json, recorded } from '../kernel/value.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import type { Clock } from '../core/clock.ts'
+import { type Json, recorded } from '../core/value.ts'
 import type { Tool } from '../tool/tool.ts'
 import { type Asking, contained } from './asked.ts'
 import { notStarted } from './stopped.ts'

@@ -1,11 +1,11 @@
 // Why a call would run, ask or be denied (POL-1), without running anything: the same evaluation as permit.ts, told in full.
 
-import { PawlError } from '../kernel/errors.ts'
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode, encode, type Json } from '../core/value.ts'
 import { type Explanation, explain, together } from '../policy/decide.ts'
 import { answeredBy, type RememberedRule } from '../policy/remembered.ts'
 import { definePolicy, type Effect, type Policy, type PolicyDefinition } from '../policy/rules.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 import type { ApprovalFacts, Tool } from '../tool/tool.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Toolset } from '../tool/toolset.ts'

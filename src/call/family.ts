@@ -2,7 +2,7 @@
 // place and its keys are free. Whoever comes back first brings it back first, as it is in its place that a nested call runs.
 
 import type { ToSettle } from '../engine/engine.ts'
-import type { Failure } from '../kernel/outcome.ts'
+import type { Failure } from '../core/outcome.ts'
 import type { Guest } from './gate.ts'
 
 /** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */

@@ -1,8 +1,8 @@
 // ctx.files: the files of the session, seen from a body. What is written when the attempt is over, or by a worker that lost the call, is not written; and
 // should the store not answer, this execution decides nothing by that: the call is taken up again.
 
-import { isLoss, PawlError } from '../kernel/errors.ts'
-import type { SessionFiles } from '../kernel/files.ts'
+import { isLoss, PawlError } from '../core/errors.ts'
+import type { SessionFiles } from '../core/session-files.ts'
 import type { Around } from './around.ts'
 
 export function filesInBody(around: Pick<Around, 'invocation' | 'host' | 'over'>): SessionFiles {

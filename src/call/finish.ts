@@ -1,7 +1,7 @@
 // What every result passes before it is settled, whoever gave it: the body, the outside, prepare or reconcile (CALL-1).
 
 import type { ToSettle } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
 import { withCost } from './bill.ts'

@@ -1,6 +1,6 @@
 // Counting for fit: what text and values cost in UTF-8 bytes, and where text may be cut (VAL-7). Pure.
 
-import { isAttachment, type Json } from '../kernel/value.ts'
+import { isAttachment, type Json } from '../core/value.ts'
 import { fromTerminal } from './terminal.ts'
 
 /** Where the text will stand: as it is, or inside a JSON string, where quotes and newlines cost more. */

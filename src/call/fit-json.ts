@@ -3,7 +3,7 @@
 // Room is shared like water: each item takes what it needs up to a common level, so small fields survive whole and the big ones
 // give way. What is left out is counted where it stood. Nothing is looked at further than the room reaches.
 
-import { isAttachment, type Json } from '../kernel/value.ts'
+import { isAttachment, type Json } from '../core/value.ts'
 import { bytesOf, costOf, keyCost, plural, type Size, sizeOf } from './fit-count.ts'
 import { LongText } from './fit-long.ts'
 import { shortenText } from './fit-text.ts'

@@ -2,8 +2,8 @@
 // tested in test/promises/output-budget.test.ts.
 
 import { describe, expect, test } from 'vitest'
-import type { Outcome } from '../kernel/outcome.ts'
-import { type Json, mintAttachment } from '../kernel/value.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { type Json, mintAttachment } from '../core/value.ts'
 import { checkBudget, defaultBudget, fit, type OutputBudget, readOutput } from './fit.ts'
 import { LongText } from './fit-long.ts'
 import { project } from './project.ts'

@@ -7,9 +7,9 @@
 // offsets and readOutput all speak of that one text.
 
 import { createRequire } from 'node:module'
-import { PawlError } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import { type Json, maxDepth } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { type Json, maxDepth } from '../core/value.ts'
 import type { OutputPage } from '../tool/context.ts'
 import { bytesOf, grouped, plural, type Room, sizeOf } from './fit-count.ts'
 import { leastRoom, shortenJson, type Texts } from './fit-json.ts'

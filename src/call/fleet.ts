@@ -3,8 +3,8 @@
 // that alone a call costs nothing for them.
 
 import type { FleetPlace } from '../engine/engine.ts'
-import { milliseconds } from '../kernel/duration.ts'
-import { frame } from '../kernel/id.ts'
+import { milliseconds } from '../core/duration.ts'
+import { frame } from '../core/ids.ts'
 import type { Rate } from '../tool/terms.ts'
 import type { Slot } from './slot.ts'
 

@@ -1,7 +1,7 @@
 // What a call passes on its way to running: places, keys and rates. Each lets callers in first come, first served; passing a free one
 // costs no await. Tenants are served in turn, so that none starves another (SCHED-3). Who waits for one of them holds none of the others.
 
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 
 /** Who wants to pass. */
 export interface Guest {

@@ -1,9 +1,9 @@
 // What a hook is: the host's word about a call before and after its body, and about what the model reads of it (CALL-8). hooks.ts and
 // show.ts ask them.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Json } from '../core/value.ts'
 import type { ModelPart } from './project.ts'
 
 export interface HookFacts {

@@ -3,10 +3,10 @@
 // gives something else denies before the body, and changes nothing after it.
 
 import type { ToSettle } from '../engine/engine.ts'
-import { canonical } from '../kernel/canonical.ts'
-import { checkedOutcome, failure, type Outcome } from '../kernel/outcome.ts'
-import type { Soon } from '../kernel/soon.ts'
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { canonical } from '../core/canonical-json.ts'
+import { checkedOutcome, failure, type Outcome } from '../core/outcome.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import { decode, encode, type Json } from '../core/value.ts'
 import { ask, type Asking, endOf, Unanswered } from './asked.ts'
 import type { Hook, HookFacts } from './hook.ts'
 

@@ -1,6 +1,6 @@
 // Code of the host that gets a ctx: prepare, reconcile, cancel. asked.ts has the rest.
 
-import { isThenable } from '../kernel/soon.ts'
+import { isThenable } from '../core/maybe-promise.ts'
 import type { ToolContext } from '../tool/context.ts'
 import { aboutOf, answered, type Asking } from './asked.ts'
 import { clockMs } from './clocks.ts'

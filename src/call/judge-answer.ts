@@ -2,8 +2,8 @@
 // does not have the tool cannot check: it says so and writes nothing, instead of taking what the call would then fail with.
 
 import type { CallRecord } from '../journal/call-state.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode, encode } from '../core/value.ts'
 import { checkedFor, type Judge, toolOf } from './judge.ts'
 
 export const judgeAnswer =

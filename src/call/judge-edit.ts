@@ -4,9 +4,9 @@
 
 import type { AskItem } from '../journal/asks.ts'
 import type { CallRecord } from '../journal/call-state.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { spawnName } from '../kernel/task.ts'
-import { decode, encode, isAttachment, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { spawnName } from '../core/task-state.ts'
+import { decode, encode, isAttachment, type Json } from '../core/value.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
 import { redactedWord } from '../secret/matcher.ts'
 import { copiedHidden, hiddenWord, hides, shownArgs, untoldProblem } from '../tool/hidden.ts'

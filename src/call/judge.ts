@@ -2,7 +2,7 @@
 // without end. A runtime that does not have the tool cannot check.
 
 import type { CallRecord } from '../journal/call-state.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Redactor } from '../secret/redact.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Checked } from '../tool/schema.ts'

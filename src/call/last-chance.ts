@@ -1,7 +1,7 @@
 // Tasks that are given up with the next death (DUR-8). Whoever ends its process takes along what runs beside it, so it would take them with it to their
 // third death as well. So those that are on their last chance begin one after the other: then it dies alone.
 
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 
 /** What has run so long without harm need not be waited for: it may run for hours. */
 const probationMs = 5_000

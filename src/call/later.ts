@@ -1,7 +1,7 @@
 // What a body holds of a wait: a later, or a question. Returned alone it parks the call; its value waits inside the body.
 
 import type { Wait } from '../engine/engine.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 
 const waits = new WeakMap<object, { wait: Wait; call: string }>()
 

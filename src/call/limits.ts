@@ -1,6 +1,6 @@
 // How many calls run at once, and how many may wait; checked when the runtime is made.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { checkLimit, checkRate, type Rate } from '../tool/terms.ts'
 
 export interface Limits {

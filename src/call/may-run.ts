@@ -2,7 +2,7 @@
 // policy of this moment, with people where it asks them (POL-2, POL-5, DUR-3).
 
 import type { ToSettle } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { Accepted } from './accepted.ts'
 import { noteOfEdit, type Permit } from './approve.ts'
 import type { Asking } from './asked.ts'

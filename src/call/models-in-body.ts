@@ -2,8 +2,8 @@
 // that runs again gets the same answer, and finds the same agent.
 
 import { completionKey } from '../journal/completion-key.ts'
-import { isLoss } from '../kernel/errors.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { isLoss } from '../core/errors.ts'
+import { decode, encode } from '../core/value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tool/context.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'

@@ -2,11 +2,11 @@
 // after a recovery or a decision: what is denied by then does not run.
 
 import type { ToSettle } from '../engine/engine.ts'
-import { failure } from '../kernel/outcome.ts'
-import { recorded, type Json } from '../kernel/value.ts'
+import { failure } from '../core/outcome.ts'
+import { recorded, type Json } from '../core/value.ts'
 import { decide, type Decision, defaultDecision, type Question } from '../policy/decide.ts'
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../policy/rules.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'
 import { askPeople, type Heard, heard, nothingHeard, type Permit } from './approve.ts'

@@ -2,7 +2,7 @@
 // coming is left out: a person is asked all the same, and sees the arguments.
 
 import type { Preview } from '../journal/asks.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 import { shownArgs } from '../tool/hidden.ts'
 import type { ApprovalFacts, PreviewGiven, Tool } from '../tool/tool.ts'
 import type { Accepted } from './accepted.ts'

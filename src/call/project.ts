@@ -1,7 +1,7 @@
 // What the model reads of an outcome (VAL-3). Pure; made from the record whenever it is asked for.
 
-import type { Outcome } from '../kernel/outcome.ts'
-import { type Attachment, isAttachment, type Json } from '../kernel/value.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { type Attachment, isAttachment, type Json } from '../core/value.ts'
 
 export type ModelPart = { readonly type: 'text'; readonly text: string } | { readonly type: 'attachment'; readonly attachment: Attachment }
 

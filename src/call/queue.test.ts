@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 import { manualClock } from '../testing/clock.ts'
 import { tool } from '../tool/tool.ts'
 import type { Limits } from './limits.ts'

@@ -2,10 +2,10 @@
 // who waits for one holds no other, so a call that waits never stands in the way of one that runs. A nested call uses its parent's place;
 // what it still needs (keys, the limits of its own tool) its parents lend it.
 
-import { milliseconds } from '../kernel/duration.ts'
-import { frame } from '../kernel/id.ts'
-import type { Soon } from '../kernel/soon.ts'
-import type { Clock } from '../kernel/time.ts'
+import { milliseconds } from '../core/duration.ts'
+import { frame } from '../core/ids.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Rate } from '../tool/terms.ts'
 import { Circles } from './circle.ts'
 import { Families } from './family.ts'

@@ -2,9 +2,9 @@
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import type { Interruption } from '../journal/call-state.ts'
-import { fail, type Failure, failure, type Outcome, ToolFailure } from '../kernel/outcome.ts'
-import { encode, type Json } from '../kernel/value.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { fail, type Failure, failure, type Outcome, ToolFailure } from '../core/outcome.ts'
+import { encode, type Json } from '../core/value.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import { type OnCrash, onCrashOf } from '../tool/hints.ts'
 import { successOf } from '../tool/result.ts'
 import type { Finding, Tool } from '../tool/tool.ts'

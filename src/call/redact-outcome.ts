@@ -1,8 +1,8 @@
 // What is shown of an outcome, without secrets (DUR-12). The outcome itself stays as it is: code gets the value.
 
-import type { Outcome } from '../kernel/outcome.ts'
+import type { Outcome } from '../core/outcome.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { encode } from '../kernel/value.ts'
+import { encode } from '../core/value.ts'
 import { clean } from './fit.ts'
 
 /**

@@ -2,12 +2,12 @@
 // contract is here is given at once; only a provider's that nobody has called yet has to be waited for (TOOL-5).
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
-import { failure } from '../kernel/outcome.ts'
+import { failure } from '../core/outcome.ts'
 import { ToolQuarantined } from '../tool/pin.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { RemoteEntry } from '../tool/toolset.ts'
 import { notStarted } from './stopped.ts'
-import { closeNames } from './close-names.ts'
+import { closeNames } from '../core/similar-names.ts'
 import type { CallHost } from './host.ts'
 
 type Resolved = { tool: Tool } | ToSettle

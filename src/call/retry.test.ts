@@ -1,7 +1,7 @@
 import { retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import type { Invocation } from '../engine/engine.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
 import type { Tool } from '../tool/tool.ts'
 import { afterFailure } from './retry.ts'
 

@@ -1,7 +1,7 @@
 // Whether a failed attempt is tried again, and when (TIME-4). Pure: decided from the failure and the tool.
 
 import type { Invocation } from '../engine/engine.ts'
-import type { Failure, FailureClass, Outcome } from '../kernel/outcome.ts'
+import type { Failure, FailureClass, Outcome } from '../core/outcome.ts'
 import { defaultRetry } from '../tool/terms.ts'
 import type { Tool } from '../tool/tool.ts'
 

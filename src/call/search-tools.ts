@@ -2,8 +2,8 @@
 // session in the write that settles the call.
 
 import { revealedName } from '../journal/message.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Json } from '../core/value.ts'
 import { findTools, foundTools, toolSearchTool } from '../tool/tool-search.ts'
 import { only } from '../tool/toolset.ts'
 import type { Around } from './around.ts'

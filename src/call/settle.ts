@@ -2,9 +2,9 @@
 // everything else is internal: operators get the causes (trouble.ts), everyone else one fixed sentence (VAL-4).
 
 import type { Invocation } from '../engine/engine.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../kernel/outcome.ts'
-import { encode } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../core/outcome.ts'
+import { encode } from '../core/value.ts'
 import { WaitError } from '../wait/resolution.ts'
 import type { CallHost } from './host.ts'
 import { keepTrouble } from './trouble.ts'

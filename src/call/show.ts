@@ -4,12 +4,12 @@
 // Hooks see the whole text, not the shortened one: what they look for must not be cut in half. A view that a hook changed says nothing of
 // read_output, which would lead around the hook to what it took out.
 
-import { isRevealing, type Outcome } from '../kernel/outcome.ts'
-import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
+import { isRevealing, type Outcome } from '../core/outcome.ts'
+import { bytesIn, fits, startOf } from '../core/size-limits.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { isThenable, type Soon } from '../kernel/soon.ts'
-import type { Clock } from '../kernel/time.ts'
-import { decode, encode, isAttachment } from '../kernel/value.ts'
+import { isThenable, type Soon } from '../core/maybe-promise.ts'
+import type { Clock } from '../core/clock.ts'
+import { decode, encode, isAttachment } from '../core/value.ts'
 import type { Logger } from '../tool/context.ts'
 import { defaultBudget, fit, type OutputBudget } from './fit.ts'
 import type { Hook, HookFacts } from './hook.ts'

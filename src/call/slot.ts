@@ -1,13 +1,13 @@
 // A call's place among those that run: left while it waits for the outside, taken again when it comes back.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import type { Families } from './family.ts'
 import type { Gate, Guest } from './gate.ts'
 import type { Place } from './line.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
 import type { FleetPlace } from '../engine/engine.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { Tool } from '../tool/tool.ts'
 
 export interface Entry {

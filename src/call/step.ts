@@ -1,11 +1,11 @@
 // The function of a step while it runs: its tries, its timeout, and what is recorded of its end.
 
 import type { Invocation, StepEnd } from '../engine/engine.ts'
-import { milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { failure, type Failure, ToolFailure } from '../kernel/outcome.ts'
-import { bytesIn, fits, startOf } from '../kernel/sizes.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import { failure, type Failure, ToolFailure } from '../core/outcome.ts'
+import { bytesIn, fits, startOf } from '../core/size-limits.ts'
+import { decode, encode } from '../core/value.ts'
 import type { StepOptions } from '../tool/context.ts'
 import { type Connections, untold } from './connections.ts'
 import type { CallHost } from './host.ts'

@@ -1,7 +1,7 @@
 // What it means that a call was stopped: by a cancel, by a clock, by a hook under it, or because this execution no longer counts.
 
 import type { Stop, ToSettle } from '../engine/engine.ts'
-import { type Failure, failure, type Outcome } from '../kernel/outcome.ts'
+import { type Failure, failure, type Outcome } from '../core/outcome.ts'
 import type { ClockName } from './clocks.ts'
 
 /** `told`: a task has told its end itself. */

@@ -5,7 +5,7 @@ import { growingLog, type GrowingLog, rowsOfAppend, rowsOfLog } from '../files/l
 import { rowsOfNew } from '../files/rows.ts'
 import type { Invocation } from '../engine/engine.ts'
 import type { TaskRun } from '../journal/task.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 
 /** Characters. */
 export const longestLog = 262_144

@@ -18,11 +18,11 @@ import {
   updated,
 } from '../journal/task.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
-import type { TaskProgress } from '../kernel/task.ts'
-import { frame } from '../kernel/id.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { Soon } from '../kernel/soon.ts'
-import { type Json, toRow } from '../kernel/value.ts'
+import type { TaskProgress } from '../core/task-state.ts'
+import { frame } from '../core/ids.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import { type Json, toRow } from '../core/value.ts'
 import type { CallHost } from './host.ts'
 import { TaskLog } from './task-log.ts'
 

@@ -1,8 +1,8 @@
 // ctx.tasks: the tasks of a session, seen from a body. What it starts is named by its place in the body, so a rerun finds it again; while it waits
 // for one it holds no place; and when it is cancelled meanwhile, so is what it waits for (TIME-3).
 
-import { milliseconds } from '../kernel/duration.ts'
-import { isLoss } from '../kernel/errors.ts'
+import { milliseconds } from '../core/duration.ts'
+import { isLoss } from '../core/errors.ts'
 import type { StartTask, Task, Tasks, WaitForTask } from '../tool/task.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'

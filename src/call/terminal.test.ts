@@ -3,7 +3,7 @@
 import { fc } from '../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
 import { cleanTerminal, cleanValue, fromTerminal } from './terminal.ts'
-import { type Json, mintAttachment } from '../kernel/value.ts'
+import { type Json, mintAttachment } from '../core/value.ts'
 
 const esc = '\u001b'
 

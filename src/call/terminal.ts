@@ -3,7 +3,7 @@
 // Colours, titles and cursor codes cost a model tokens and say nothing; a progress bar drawn a thousand times is one line. One pass
 // over the text, never back: a sequence that does not end is dropped where it stops making sense, so hostile input costs no more.
 
-import { isAttachment, type Json } from '../kernel/value.ts'
+import { isAttachment, type Json } from '../core/value.ts'
 
 const newline = 0x0a
 const escape = 0x1b

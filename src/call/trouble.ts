@@ -3,7 +3,7 @@
 
 import { inspect } from 'node:util'
 import type { Invocation } from '../engine/engine.ts'
-import { fits, startOf } from '../kernel/sizes.ts'
+import { fits, startOf } from '../core/size-limits.ts'
 import type { CallHost } from './host.ts'
 
 export interface Trouble {

@@ -1,6 +1,6 @@
 // Whose turn it is: the places of calls in the lines of their batches (line.ts), and who has a word in when one leaves.
 
-import { abortsTurn, type Outcome } from '../kernel/outcome.ts'
+import { abortsTurn, type Outcome } from '../core/outcome.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import { Places } from '../journal/places.ts'
 import type { Concurrency } from '../tool/terms.ts'

@@ -1,9 +1,9 @@
 // ctx.values and ctx.secrets: those of the session, seen from a body. A write is counted with a mark on its call: it is made once however often the body
 // runs after a crash, and a body that lost its call writes nothing. A retry is another try: what it writes is written.
 
-import { isLoss, PawlError } from '../kernel/errors.ts'
-import { fail } from '../kernel/outcome.ts'
-import type { BodySecrets, SessionValues } from '../kernel/values.ts'
+import { isLoss, PawlError } from '../core/errors.ts'
+import { fail } from '../core/outcome.ts'
+import type { BodySecrets, SessionValues } from '../core/session-values.ts'
 import type { Writer } from '../values/write.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'

@@ -1,12 +1,12 @@
 // What a body can do with its ctx. The rules of steps are kept here (a blank id, an id used twice, nothing recorded inside a step),
 // and values are turned into their recorded form and back, so the first run sees what a replay will see.
 
-import { milliseconds } from '../kernel/duration.ts'
-import { isLoss, PawlError } from '../kernel/errors.ts'
-import { isName } from '../kernel/id.ts'
-import { abortsTurn } from '../kernel/outcome.ts'
-import { fits } from '../kernel/sizes.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { milliseconds } from '../core/duration.ts'
+import { isLoss, PawlError } from '../core/errors.ts'
+import { isName } from '../core/ids.ts'
+import { abortsTurn } from '../core/outcome.ts'
+import { fits } from '../core/size-limits.ts'
+import { decode, encode } from '../core/value.ts'
 import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptions, ToolContext } from '../tool/context.ts'
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tasks } from '../tool/task.ts'

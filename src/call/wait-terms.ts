@@ -1,11 +1,11 @@
 // What a body says of a wait, checked and in the form in which it is kept.
 
 import type { WaitTerms } from '../journal/call-state.ts'
-import { closeNames } from './close-names.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { isName, longestName } from '../kernel/id.ts'
-import { bytesIn, fits, type Sizes } from '../kernel/sizes.ts'
-import { encode } from '../kernel/value.ts'
+import { closeNames } from '../core/similar-names.ts'
+import { PawlError } from '../core/errors.ts'
+import { isName, longestName } from '../core/ids.ts'
+import { bytesIn, fits, type Sizes } from '../core/size-limits.ts'
+import { encode } from '../core/value.ts'
 import type { LaterOptions } from '../tool/context.ts'
 import type { Tool } from '../tool/tool.ts'
 

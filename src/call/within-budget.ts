@@ -6,9 +6,9 @@
 
 import { createHash } from 'node:crypto'
 import type { Driven, Invocation, Tally, ToSettle } from '../engine/engine.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
-import type { Soon } from '../kernel/soon.ts'
-import { encode } from '../kernel/value.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import { encode } from '../core/value.ts'
 import { type Budget, type Held, overBudget } from '../policy/budget.ts'
 import { charge, readUsage, type UsageFact, usageText } from '../policy/usage.ts'
 import type { Asking } from './asked.ts'

@@ -2,8 +2,8 @@
 // turned on or off between them, or the host's secret was replaced. Then what they ask is compared itself.
 
 import type { CallOptions } from '../journal/call-state.ts'
-import { canonical } from '../kernel/canonical.ts'
-import type { Json } from '../kernel/value.ts'
+import { canonical } from '../core/canonical-json.ts'
+import type { Json } from '../core/value.ts'
 
 export interface Content {
   readonly tool: string

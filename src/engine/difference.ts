@@ -1,8 +1,8 @@
 // A readable difference between two recorded forms: where they part, what was on record, what came. At most eight places; none
 // if they hold the same content, in whatever order of keys.
 
-import { PawlError } from '../kernel/errors.ts'
-import { decode, isAttachment, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode, isAttachment, type Json } from '../core/value.ts'
 
 const most = 8
 const longest = 60

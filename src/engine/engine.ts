@@ -10,8 +10,8 @@
 // decision about it, because after a crash the decision takes another path; and which verbs are called, in which order, may not
 // depend on anything that differs between two executions (`attempt`, `interrupted`) except through that decision.
 
-import type { PawlError } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/outcome.ts'
+import type { PawlError } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
 import type { AskTerms } from '../journal/ask-terms.ts'
 import type { AskItem } from '../journal/asks.ts'
 import type {
@@ -27,7 +27,7 @@ import type {
 } from '../journal/call-state.ts'
 import type { EventBodies, EventType, Told } from '../journal/event.ts'
 import type { CallTimes } from '../journal/times.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { AttachmentRecord, Change, Guard, KeptName } from '../store/store.ts'
 
 export interface StepSpec {

@@ -1,9 +1,9 @@
 // FEED: facts from a cursor, then live, without gap or repeat (FEED-1). The store is the truth; a hint only says "look again".
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/outcome.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { decode, fromRow, type Json } from '../kernel/value.ts'
+import { decode, fromRow, type Json } from '../core/value.ts'
 import type { EventRecord } from '../journal/event.ts'
 import { emittedName } from '../journal/task.ts'
 import { isUnreadable } from '../secret/seal.ts'

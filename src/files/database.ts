@@ -5,11 +5,11 @@
 // (rows.ts) stands beside this: nobody else changes it, and it is not counted.
 
 import { isUtf8 } from 'node:buffer'
-import { PawlError } from '../kernel/errors.ts'
-import { frame, type Ids } from '../kernel/id.ts'
+import { PawlError } from '../core/errors.ts'
+import { frame, type Ids } from '../core/ids.ts'
 import { type EventBodies, eventOf } from '../journal/event.ts'
 import { fencedBy } from '../store/fenced-by.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Change, Committed, Guard, Kept, Store } from '../store/store.ts'
 import { checkExpected } from './expected.ts'
 import { Glob } from './glob.ts'
@@ -38,7 +38,7 @@ import {
   storedIn,
   usageName,
 } from './rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../kernel/files.ts'
+import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../core/session-files.ts'
 
 export interface DatabaseParts {
   readonly store: Store

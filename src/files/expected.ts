@@ -1,6 +1,6 @@
 // FILES: whether what stands at a path is what a writer has seen: the condition of every compare-and-set.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import type { FilePath } from './path.ts'
 
 /** Throws unless what stands there is what the writer has seen. */

@@ -1,14 +1,14 @@
 // FILES: the files of one session. In the store, unless a folder is named; what the runtime keeps there for itself is in the store always.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Ids } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Ids } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Change, Committed, Guard, Store } from '../store/store.ts'
 import { DatabaseFiles } from './database.ts'
 import { FolderFiles } from './folder.ts'
 import { type FileQuotas, quotasOf } from './quotas.ts'
 import type { FilesOf } from './rows.ts'
-import type { SessionFiles } from '../kernel/files.ts'
+import type { SessionFiles } from '../core/session-files.ts'
 
 export interface FilesOptions {
   readonly store: Store

@@ -6,9 +6,9 @@
 
 import { createHash } from 'node:crypto'
 import { type EventBodies, eventOf } from '../journal/event.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Ids } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Ids } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Change, Committed, Guard, Kept, KeptName, Store } from '../store/store.ts'
 import { fencedBy } from '../store/fenced-by.ts'
 import { inLine } from './line.ts'

@@ -2,7 +2,7 @@
 
 import type { Stats } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { checkPlain, codeOf, Directory } from './directory.ts'
 import type { Turn } from './folder-turn.ts'
 import { aboveOf, type FilePath, nameIn, parentOf, pathOf } from './path.ts'

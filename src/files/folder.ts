@@ -4,7 +4,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { Stats } from 'node:fs'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { type Directory, isPlain, mostEntries } from './directory.ts'
 import { checkExpected } from './expected.ts'
 import { inTurn, type Turn, type TurnParts } from './folder-turn.ts'
@@ -15,7 +15,7 @@ import { FirstByPath, pageOf } from './page.ts'
 import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, tooLongIn, unfinished } from './path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import { bytesOf, hashOf } from './rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../kernel/files.ts'
+import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../core/session-files.ts'
 
 export interface FolderParts extends TurnParts {
   readonly folder: string

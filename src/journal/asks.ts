@@ -2,7 +2,7 @@
 // terms of its wait say what is asked. Beside it lies an item, kept by name until the wait has its answer: what a person sees, and who has
 // approved so far. A decision answers the wait; until then it is a vote on the item. Pure.
 
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 import type { AskKind, AskTerms } from './ask-terms.ts'
 import type { CallPosition, Resolution, WaitRecord } from './call-state.ts'
 

@@ -2,7 +2,7 @@
 // live once, in the state rows; the feed reads the outcome of a settled call from its row when it hands the event out.
 // The words here are persisted: test/surface.test.ts pins them.
 
-import type { OutcomeStatus } from '../kernel/outcome.ts'
+import type { OutcomeStatus } from '../core/outcome.ts'
 import type { AskKind } from './ask-terms.ts'
 
 export interface EventBodies {

@@ -1,6 +1,6 @@
 // JOURNAL: the conversation of a session, as it is kept: one row a message, never changed; who may add to it; and what waits to be said.
 
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 import type { CallOptions } from './call-state.ts'
 
 interface Scope {

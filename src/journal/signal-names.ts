@@ -1,6 +1,6 @@
 // JOURNAL: what signals to a task are called. Those that begin with pawl: are the runtime's own.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { replyWait } from './task.ts'
 
 export const messageSignal = 'pawl:message'

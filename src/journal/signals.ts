@@ -1,7 +1,7 @@
 // JOURNAL: the signals of one name to one task (TASK-8). The n-th that comes meets the n-th wait; one that nobody waits for is kept for the next wait, and a wait whose
 // time is over takes none with it. Pure: sender and body both change this by compare-and-set.
 
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 
 export interface Came {
   /** Gone once somebody has it. */

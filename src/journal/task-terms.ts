@@ -1,6 +1,6 @@
 // JOURNAL: what a call that is a task says of itself.
 
-import type { WakePolicy } from '../kernel/task.ts'
+import type { WakePolicy } from '../core/task-state.ts'
 
 /** What a call that is a task says of itself. On record with the call, so a recovery knows it. */
 export interface TaskTerms {

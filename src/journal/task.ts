@@ -2,9 +2,9 @@
 // approvals and waits are those of a call. Beside it two things are kept by name: what it was started as, written once, and what its
 // runner tells of it, written only by whoever holds the call. So its state is never kept twice: it is read from the call. Pure.
 
-import { frame } from '../kernel/id.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
+import { frame } from '../core/ids.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../core/task-state.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-state.ts'
 
 /** What it was started as. Written once; what has no call, again when it ends. */

@@ -1,8 +1,8 @@
 // KEEP: what is stuck and why (R9). Reads at most a few thousand rows and changes nothing, so it may be asked at any time. An empty list of
 // findings means that everything which is open can go on by itself or waits for somebody outside.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
 import type { CallState } from '../journal/call-state.ts'
 import type { Store, StoreFacts, Unsettled } from '../store/store.ts'
 

@@ -2,9 +2,9 @@
 // after a crash asks for what it had called, and a batch that is asked again must find its settled calls. Everything happens in small
 // transactions, so workers go on meanwhile; what a crash leaves undone, the next command does.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
 import { eraseOccurrences, forgetOccurrences, forgetTasks } from './forget-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
 import { withAgents } from '../store/with-agents.ts'

@@ -1,7 +1,7 @@
 // CAPABILITY: a named bundle of tools, instructions, limits and hooks that a session switches on. What is off is neither shown to a model nor run for one.
 
 import { checkHooks, type Hook, type HookFacts } from '../call/hook.ts'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { isTool, type Tool } from '../tool/tool.ts'
 import { type Entry, only, type Toolset } from '../tool/toolset.ts'
 import { isCost } from './account.ts'

@@ -2,7 +2,7 @@
 // exactly one result, right after it and in its order; no id is used twice; nothing is empty; users and models take turns.
 
 import { merged, type ModelPart } from '../call/project.ts'
-import { noticeMark } from '../kernel/notice.ts'
+import { noticeMark } from '../core/notice-text.ts'
 import { nameShape } from '../tool/tool.ts'
 import {
   type AssistantMessage,

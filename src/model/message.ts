@@ -1,8 +1,8 @@
 // WORDS of a conversation: what was said, by whom, in the order in which a model reads it. Every call of a model has exactly one result (SESS-3).
 
 import type { ModelPart } from '../call/project.ts'
-import type { OutcomeStatus } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import type { OutcomeStatus } from '../core/outcome.ts'
+import type { Json } from '../core/value.ts'
 
 /** What a model said. `meta` is its provider's own (a signature, an id): it goes back to the provider as it came. */
 export type AssistantPart =

@@ -1,9 +1,9 @@
 // THE MODEL PORT: who answers. One call gives one answer; what comes of it on the way is told as it comes. Adapters (pawl/ai-sdk) and the
 // scripted model of pawl/testing implement it; the turn records what it gave, so no answer is paid twice (SESS-1).
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Attachment, Json } from '../kernel/value.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Attachment, Json } from '../core/value.ts'
 import type { JsonSchema } from '../tool/schema.ts'
 import type { AssistantPart, ModelMessage } from './message.ts'
 

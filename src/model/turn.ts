@@ -1,8 +1,8 @@
 // WORDS of turns: one durable run of the model loop (SESS-1), as a host asks for it and hears of it.
 
-import type { Duration } from '../kernel/duration.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Duration } from '../core/duration.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Json } from '../core/value.ts'
 import type { Message } from './message.ts'
 import type { FinishReason, Model, ModelSettings, Usage } from './model.ts'
 

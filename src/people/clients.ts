@@ -2,8 +2,8 @@
 // can be answered; everything else is as unknown as what never was.
 
 import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode, type Json } from '../core/value.ts'
 import type { Engine, ResolveAnswer } from '../engine/engine.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'

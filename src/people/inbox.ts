@@ -3,8 +3,8 @@
 
 import type { AskKind } from '../journal/ask-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../journal/asks.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode, type Json } from '../core/value.ts'
 import type { Redactor } from '../secret/redact.ts'
 import { workingName } from '../journal/message.ts'
 import { everyKept } from '../store/every-kept.ts'

@@ -3,7 +3,7 @@
 import type { RememberedRule } from '../policy/remembered.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../secret/redact.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { decode, type Json } from '../core/value.ts'
 import { type Clients, openClients } from './clients.ts'
 import { connectionFor, type Connections, openConnections } from './connections.ts'
 import { decide, type DecideAnswer, type DecideHost, secretPlace } from './decide.ts'

@@ -3,9 +3,9 @@
 // whatever process. Nothing is remembered here: each question reads the pin, so what somebody accepts holds everywhere with the next one.
 
 import { createHash } from 'node:crypto'
-import { PawlError } from '../kernel/errors.ts'
-import { frame, isName } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import { frame, isName } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Guard, Kept, KeptName, Store } from '../store/store.ts'
 import type { Logger } from '../tool/context.ts'

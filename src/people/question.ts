@@ -1,7 +1,7 @@
 // Questions to people (POL-5): a text, a secret, or a choice. Pure.
 
 import type { QuestionShape } from '../journal/asks.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 
 const longestAnswer = 16 * 1024
 

@@ -2,8 +2,8 @@
 
 import type { Vote } from '../journal/asks.ts'
 import { eventOf } from '../journal/event.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
 import type { RememberedRule } from '../policy/remembered.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Kept, KeptName, Store } from '../store/store.ts'

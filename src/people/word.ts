@@ -1,10 +1,10 @@
 // What a person says about an item of the inbox, checked before anything is looked up or written.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { isName } from '../kernel/id.ts'
-import { bytesIn, fits } from '../kernel/sizes.ts'
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import { isName } from '../core/ids.ts'
+import { bytesIn, fits } from '../core/size-limits.ts'
+import { decode, encode, type Json } from '../core/value.ts'
 import { type ArgumentPatterns, compilePatterns, isPlain, refuseAt } from '../policy/pattern.ts'
 import type { RememberScope } from '../policy/remembered.ts'
 

@@ -8,7 +8,7 @@
 // it. Longer cycles (A, B, A, B …) are left to `calls`: a test run between edits looks just like one. Tools that poll are exempt
 // by name.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
 import { checkKeys, isPlain, type Refuse, refuseAt } from './pattern.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
 import { timesBefore, type Usage } from './usage.ts'

@@ -6,8 +6,8 @@
 //
 // No clock and no store here: a function that never answers is for the caller to time out.
 
-import { isThenable } from '../kernel/soon.ts'
-import { recorded } from '../kernel/value.ts'
+import { isThenable } from '../core/maybe-promise.ts'
+import { recorded } from '../core/value.ts'
 import {
   type AskingTerms,
   type Effect,

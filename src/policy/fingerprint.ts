@@ -2,8 +2,8 @@
 // defined, and the final arguments. The order of keys does not change it; anything else does.
 
 import { createHash } from 'node:crypto'
-import { canonical } from '../kernel/canonical.ts'
-import type { Json } from '../kernel/value.ts'
+import { canonical } from '../core/canonical-json.ts'
+import type { Json } from '../core/value.ts'
 
 export interface Bound {
   readonly tenant: string

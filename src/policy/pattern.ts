@@ -10,8 +10,8 @@
 
 import type { RE2JS } from 're2js'
 import { linearEngine } from '../tool/linear.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { type Json, recorded } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { type Json, recorded } from '../core/value.ts'
 
 export type Truth = 'yes' | 'no' | 'unsure'
 

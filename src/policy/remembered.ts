@@ -2,7 +2,7 @@
 // never an ask that wants more people than made it. It is bound to the tool as it was defined: a changed tool asks again.
 
 import type { Vote } from '../journal/asks.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 import { type AskedTogether } from './decide.ts'
 import { isEnough } from './approval.ts'
 import { type ArgumentPatterns, compilePatterns, refuseAt } from './pattern.ts'

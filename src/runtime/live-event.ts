@@ -2,7 +2,7 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 
 export function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
   const { tenant, session } = request.position

@@ -1,7 +1,7 @@
 // Which schedules are taken, what is said of those that are not, and when they are due.
 
 import { describe, expect, test } from 'vitest'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { lastSlots, nextAfter, nextTimes, slotsBetween, type Timing, type TimingRequest, timingOf } from './cron.ts'
 
 const now = Date.UTC(2026, 0, 1)

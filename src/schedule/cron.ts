@@ -7,7 +7,7 @@
 //   - all others run whenever the clock on the wall matches, so hourly is hourly by elapsed time.
 
 import { Cron } from 'croner'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { type Expression, readExpression } from './expression.ts'
 import { instantOf } from './instant.ts'
 import { checkZone, firstChange, offsetAt } from './zone.ts'

@@ -3,7 +3,7 @@
 // What croner is given is written anew from what was read here, so nothing that it reads in its own way gets through:
 // '?', '+1', '1L5' or 'monday' mean nothing to us, and a model is told so.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 
 export interface Expression {
   /** The five fields as they were given, with single spaces; an alias is spelled out. */

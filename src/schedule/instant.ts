@@ -1,6 +1,6 @@
 // An instant as a caller gives it: RFC 3339 with its offset, milliseconds, or a Date. What the calendar does not have is refused.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 
 const shape = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 const latest = Date.UTC(9999, 11, 31)

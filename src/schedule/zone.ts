@@ -1,6 +1,6 @@
 // What the clock on the wall shows in a zone, and when it is changed. All of it is asked of Intl: no tables to grow old.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 
 /** A change of the clock: at instant `at` the difference to UTC goes from `before` to `after` (milliseconds). */
 export interface Change {

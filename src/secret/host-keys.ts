@@ -1,7 +1,7 @@
 // WORDS: the host's secrets. New things are made with the current one; what was made with an earlier one is known by that one's id.
 
 import { createHash } from 'node:crypto'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 
 export interface HostSecret {
   /** Tells secrets apart; says nothing about the secret. */

@@ -2,7 +2,7 @@
 // handed on as it is.
 
 import { inspect } from 'node:util'
-import { isAttachment, maxDepth, mintAttachment } from '../kernel/value.ts'
+import { isAttachment, maxDepth, mintAttachment } from '../core/value.ts'
 
 type Text = (text: string) => string
 

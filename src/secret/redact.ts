@@ -2,7 +2,7 @@
 // are written there: plain, base64 (wherever in the encoded bytes they begin), base64url, hex, URL-encoded, JSON-escaped. What code is handed
 // stays as it is.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { Matcher, Stream } from './matcher.ts'
 import { redactDeep } from './redact-deep.ts'
 

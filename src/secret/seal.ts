@@ -5,9 +5,9 @@
 //   bytes  <16 bytes of magic><id of the secret><nonce, ciphertext, tag>
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import type { HostKeys, HostSecret } from './host-keys.ts'
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 
 const prefix = '~1.'
 const idLength = 8

@@ -3,7 +3,7 @@
 import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
 import type { Asked, Invocation } from '../engine/engine.ts'
 import type { TaskTerms } from '../journal/task-terms.ts'
-import type { Sizes } from '../kernel/sizes.ts'
+import type { Sizes } from '../core/size-limits.ts'
 import type { Seal } from '../secret/seal.ts'
 import type { StartedBy } from '../background/tasks.ts'
 import type { Toolset } from '../tool/toolset.ts'

@@ -1,15 +1,15 @@
 // What is asked and what comes back: one call of a model, checked before anything is recorded.
 
-import { closeNames } from '../call/close-names.ts'
+import { closeNames } from '../core/similar-names.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { AskKind } from '../journal/ask-terms.ts'
 import type { CallPosition } from '../journal/call-state.ts'
 import type { CallTimes } from '../journal/times.ts'
-import type { Duration } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { frame, longestName } from '../kernel/id.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Duration } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import { frame, longestName } from '../core/ids.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Json } from '../core/value.ts'
 import { type Clocks, clocksOf } from '../tool/terms.ts'
 
 export interface CallAsk {

@@ -3,9 +3,9 @@
 
 import type { CallOptions, CallRecord, CallState, StepRecord, WaitRecord } from '../journal/call-state.ts'
 import { usageName } from '../journal/message.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Outcome, OutcomeStatus } from '../kernel/outcome.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
+import { decode, type Json } from '../core/value.ts'
 import { sumOf, together, type UsageRow } from '../model/account.ts'
 import type { UsageOf } from '../model/turn.ts'
 import { everyKept } from '../store/every-kept.ts'

@@ -3,8 +3,8 @@
 import type { HookFacts } from '../call/hook.ts'
 import type { Asked, Settled } from '../engine/engine.ts'
 import { noTimes } from '../journal/times.ts'
-import { abortsTurn, failure, type Outcome } from '../kernel/outcome.ts'
-import { decode } from '../kernel/value.ts'
+import { abortsTurn, failure, type Outcome } from '../core/outcome.ts'
+import { decode } from '../core/value.ts'
 import type { CallAsk } from './ask.ts'
 import type { How } from './gather.ts'
 

@@ -1,11 +1,11 @@
 // Calls that go on in the background while a batch waits for them: after a time that a rule says, or because somebody moved them, here or on another
 // worker. Only tools that can run in the background are watched.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import { isTerminal } from '../kernel/task.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { isTerminal } from '../core/task-state.ts'
+import type { Json } from '../core/value.ts'
 import type { Hint, Store } from '../store/store.ts'
 import type { Task } from '../tool/task.ts'
 import type { Asked } from '../engine/engine.ts'

@@ -3,7 +3,7 @@
 // words and is marked so.
 
 import { merged, type ModelPart } from '../call/project.ts'
-import { noticeMark, quotedInNotice } from '../kernel/notice.ts'
+import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
 import type { AskKind } from '../journal/ask-terms.ts'
 import type { CallOutcome } from './ask.ts'
 

@@ -2,7 +2,7 @@
 // removed or replaced meanwhile, and what it calls in turn sees the same. Costs nothing until something changes.
 
 import type { CallPosition } from '../journal/call-state.ts'
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 import type { Toolset } from '../tool/toolset.ts'
 
 export interface OpenBatch {

@@ -1,6 +1,6 @@
 // What is switched on, as one handle of a session knows it: `session.tools` cannot wait, so it tells by what was last heard here.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import type { Toolset } from '../tool/toolset.ts'
 import type { SessionCapabilities, Switches } from './switches.ts'
 

@@ -2,7 +2,7 @@
 
 import type { Hook } from '../call/hook.ts'
 import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Capabilities } from '../model/capability.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Change, Store } from '../store/store.ts'

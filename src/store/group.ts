@@ -5,8 +5,8 @@
 // A riding change has nobody waiting for it, so it lingers until another change comes along or a moment has passed; the queue keeps its
 // order, so it is durable no later than what follows it.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
 import type { CallState } from '../journal/call-state.ts'
 import type { Change, Committed, Hint, Written } from './store.ts'
 

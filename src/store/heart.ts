@@ -1,8 +1,8 @@
 // What the event loop and a thread beside it know of a lease, in memory they share. The loop renews as long as it can. When a tool blocks
 // it, the thread renews in its place (DUR-7), but not for ever: a loop that is silent for long will hardly come back.
 
-import type { Soon } from '../kernel/soon.ts'
-import { systemClock } from '../kernel/time.ts'
+import type { Soon } from '../core/maybe-promise.ts'
+import { systemClock } from '../core/clock.ts'
 
 /** How many leases long the event loop may be silent. After that the lease runs out. */
 const patience = 3

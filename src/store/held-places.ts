@@ -1,6 +1,6 @@
 // Places that calls hold, as the store in memory keeps them (Take and Hold in store.ts).
 
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Change, Hold, Take } from './store.ts'
 
 interface Kept extends Hold {

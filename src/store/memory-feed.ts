@@ -1,6 +1,6 @@
 // The feed of the memory store: events by position, and where those of each session are.
 
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import type { Erasure, EventQuery, Scope } from './store.ts'
 

@@ -1,6 +1,6 @@
 // What is kept by name, without a disk.
 
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 import type { Change, Kept, KeptName, KeptQuery, Scope } from './store.ts'
 
 const nameOf = ({ of, tenant, session, key }: KeptName): string => frame(of, tenant, session, key)

@@ -2,8 +2,8 @@
 // nothing here is clever; the conformance cases hold the others to it.
 
 import { randomBytes } from 'node:crypto'
-import { frame } from '../kernel/id.ts'
-import { type Clock, systemClock } from '../kernel/time.ts'
+import { frame } from '../core/ids.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
 import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../journal/call-state.ts'
 import type { NewEvent } from '../journal/event.ts'
 import { Places } from '../journal/places.ts'

@@ -1,7 +1,7 @@
 // The host's secrets, checked against the store they belong to. A store remembers the fingerprint of every secret it was used with, in their
 // order: with one of them missing, keys handed out before would be dead and what was sealed unreadable, so all of them must be given.
 
-import { PawlError } from '../kernel/errors.ts'
+import { PawlError } from '../core/errors.ts'
 import { fingerprintOf, type HostKeys, type HostSecret, hostSecret } from '../secret/host-keys.ts'
 import type { Store } from './store.ts'
 

@@ -1,7 +1,7 @@
 // Which store is meant, opened; and whether its records can be read here.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
 import { memoryStore } from './memory.ts'
 import type { Store } from './store.ts'
 

@@ -1,4 +1,4 @@
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import { isUnreadable } from '../secret/seal.ts'
 
 /** What a read gives; undefined, once it was told, where the row cannot be opened: that concerns nothing but what it is about (DUR-12). */

@@ -7,8 +7,8 @@
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { isSealedUid } from '../journal/sealed.ts'
-import { frame } from '../kernel/id.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { frame } from '../core/ids.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../secret/seal.ts'
 import type { AttachmentRecord, Change, Kept, KeptName, Store } from './store.ts'
 

@@ -7,7 +7,7 @@
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
 import type { EventRecord, NewEvent } from '../journal/event.ts'
 import type { AttachmentUse } from '../journal/uses.ts'
-import type { Soon } from '../kernel/soon.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { Heart } from './heart.ts'
 
 /** What must be true at the moment of the write. Checked in the same transaction. */

@@ -1,7 +1,7 @@
 // A clock you move: nothing happens by itself, and what is due happens in order.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import type { Clock } from '../kernel/time.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import type { Clock } from '../core/clock.ts'
 
 export interface ManualClock extends Clock {
   /** Moves time on, firing what falls due on the way, each at its own instant, and lets what it woke run. */

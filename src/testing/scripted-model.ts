@@ -3,7 +3,7 @@
 
 import { type AssistantPart, type ModelMessage, textOf } from '../model/message.ts'
 import { type Model, type ModelCall, ModelFailure, type ModelPrice, type ModelRequest, type Usage } from '../model/model.ts'
-import { encode, type Json } from '../kernel/value.ts'
+import { encode, type Json } from '../core/value.ts'
 
 export interface ScriptedCall {
   readonly name: string

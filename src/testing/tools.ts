@@ -1,10 +1,10 @@
 // TESTING: tools that misbehave in one known way each, to see what a program makes of them. They keep no state of their own, so a crash, a
 // rerun or another worker finds them as they were.
 
-import { type FailureClass, fail, retry } from '../kernel/outcome.ts'
-import type { Clock } from '../kernel/time.ts'
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import type { Json } from '../kernel/value.ts'
+import { type FailureClass, fail, retry } from '../core/outcome.ts'
+import type { Clock } from '../core/clock.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import type { Json } from '../core/value.ts'
 import type { ToolContext } from '../tool/context.ts'
 import { type Tool, tool, type ToolDefinition } from '../tool/tool.ts'
 

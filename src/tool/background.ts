@@ -1,6 +1,6 @@
 // A tool that can run in the background (TASK-1, TASK-6): what it is there, where that differs from what it is as a call.
 
-import type { Duration } from '../kernel/duration.ts'
+import type { Duration } from '../core/duration.ts'
 import type { ToolContext } from './context.ts'
 import type { OnCrash } from './hints.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'

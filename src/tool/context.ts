@@ -1,11 +1,11 @@
 // What a body sees: the interfaces only. call/context.ts implements them on whatever engine runs the call.
 
-import type { Duration } from '../kernel/duration.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { SessionFiles } from '../kernel/files.ts'
-import type { TaskProgress } from '../kernel/task.ts'
-import type { BodySecrets, SessionValues } from '../kernel/values.ts'
-import type { Attachment, Json, Recorded } from '../kernel/value.ts'
+import type { Duration } from '../core/duration.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { SessionFiles } from '../core/session-files.ts'
+import type { TaskProgress } from '../core/task-state.ts'
+import type { BodySecrets, SessionValues } from '../core/session-values.ts'
+import type { Attachment, Json, Recorded } from '../core/value.ts'
 import type { TaskContext, Tasks } from './task.ts'
 
 export interface StepOptions {

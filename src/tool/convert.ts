@@ -1,10 +1,10 @@
 // TOOL-8: tools in the shapes of others, and back. Out: what a provider or an MCP client is shown. In: a definition someone else wrote
 // becomes a tool(). Pure; names sorted and keys in the schema's own order, so that the same tools give the same bytes and prompts cache.
 
-import { isName } from '../kernel/id.ts'
-import { noticeMark } from '../kernel/notice.ts'
+import { isName } from '../core/ids.ts'
+import { noticeMark } from '../core/notice-text.ts'
 import { createHash } from 'node:crypto'
-import type { Attachment, AttachmentRef, Json } from '../kernel/value.ts'
+import type { Attachment, AttachmentRef, Json } from '../core/value.ts'
 import type { ToolContext } from './context.ts'
 import type { Hints } from './hints.ts'
 import type { JsonSchema } from './schema.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { canonical } from '../kernel/canonical.ts'
-import type { Json } from '../kernel/value.ts'
+import { canonical } from '../core/canonical-json.ts'
+import type { Json } from '../core/value.ts'
 import { differenceOf } from './definition-difference.ts'
 
 const between = (was: Json, now: Json): string[] => differenceOf(canonical(was), canonical(now)).split('\n')

@@ -1,7 +1,7 @@
 // What changed between two definitions, for the person who decides about it (POL-9). Every line says where it is from, so no text of a
 // source can pass for a line of ours; nothing is left out without saying so, so nothing can be hidden behind something long.
 
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 import { lookalikes, visible } from './visible.ts'
 
 const longestLine = 2_000

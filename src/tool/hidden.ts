@@ -1,8 +1,8 @@
 // Arguments as people and models may see them: what the input schema says is written and never read (`writeOnly: true`) is hidden, also where they are those
 // of a tool that is to be started. What runs stays as it is.
 
-import { spawnName } from '../kernel/task.ts'
-import { encode, type Json } from '../kernel/value.ts'
+import { spawnName } from '../core/task-state.ts'
+import { encode, type Json } from '../core/value.ts'
 import { linearEngine } from './linear.ts'
 import { pathText, type Problem } from './problem.ts'
 import type { JsonSchema } from './schema.ts'

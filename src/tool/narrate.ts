@@ -1,6 +1,6 @@
 // NARRATION: what a tool says of a call to people who watch, in their language (SESS-9): while it runs, while it waits, when it is done, when it failed.
 
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 
 export type Phase = 'started' | 'waiting' | 'completed' | 'failed'
 

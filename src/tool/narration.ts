@@ -1,7 +1,7 @@
 // What people read of a call (SESS-9): its tool's own words, and where it has none, or none that can be used, a sentence made of its title. And the
 // headline of several calls. Pure. A language is a row of words here: what is missing is said in English.
 
-import { isThenable } from '../kernel/soon.ts'
+import { isThenable } from '../core/maybe-promise.ts'
 import { brief, inLanguage, type Narrate, type Narrating, oneLine, type Phase } from './narrate.ts'
 import { hidden, holdsSecret, looksSecret, withoutSecrets } from './secret-looking.ts'
 

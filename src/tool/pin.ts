@@ -3,8 +3,8 @@
 // keeps the pins.
 
 import { createHash } from 'node:crypto'
-import { canonical } from '../kernel/canonical.ts'
-import type { Json } from '../kernel/value.ts'
+import { canonical } from '../core/canonical-json.ts'
+import type { Json } from '../core/value.ts'
 import type { Tool } from './tool.ts'
 
 export interface Definition {

@@ -1,6 +1,6 @@
 // What is wrong with a value, told so that a model can mend it: where, what was expected, what came.
 
-import { isAttachment, type Json } from '../kernel/value.ts'
+import { isAttachment, type Json } from '../core/value.ts'
 
 export type JsonSchema = { [key: string]: Json }
 

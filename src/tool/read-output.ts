@@ -1,8 +1,8 @@
 // read_output: how a model reads on in a result that was too long to be shown whole (VAL-7). An ordinary tool; where it is among the
 // tools, shortened results name it.
 
-import { PawlError } from '../kernel/errors.ts'
-import { fail } from '../kernel/outcome.ts'
+import { PawlError } from '../core/errors.ts'
+import { fail } from '../core/outcome.ts'
 import type { OutputPage } from './context.ts'
 import { says } from './narrate.ts'
 import type { JsonSchema } from './schema.ts'

@@ -2,8 +2,8 @@
 // disturbed. From the lowest layer to the uppermost: providers (of two, the one that came first wins), the runtime's own, a session's own.
 // So a remote source never takes a local tool over.
 
-import { PawlError } from '../kernel/errors.ts'
-import { frame } from '../kernel/id.ts'
+import { PawlError } from '../core/errors.ts'
+import { frame } from '../core/ids.ts'
 import type { Hints } from './hints.ts'
 import type { Provider } from './provider.ts'
 import { Source, type SourceHost } from './source.ts'

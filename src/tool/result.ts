@@ -1,9 +1,9 @@
 // What a body may return besides a plain value: result(value, { raw, control, summary, cost, reveals }) keeps things beside it that the model does
 // not read (VAL-5, VAL-6, POL-8).
 
-import { PawlError } from '../kernel/errors.ts'
-import { badCost, type Control, isControl, isCost, type Outcome } from '../kernel/outcome.ts'
-import { type Json, recorded } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import { badCost, type Control, isControl, isCost, type Outcome } from '../core/outcome.ts'
+import { type Json, recorded } from '../core/value.ts'
 
 export interface ResultOptions {
   /** Kept in the record for people and programs, never shown to the model. */

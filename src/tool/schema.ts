@@ -4,8 +4,8 @@
 // Schema may come from a stranger (an MCP server, an HTTP caller): json-schema/ interprets it (docs/decisions/0007).
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { PawlError } from '../kernel/errors.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Json } from '../core/value.ts'
 import { compileJsonSchema } from './json-schema/compile.ts'
 import { type Checked, type JsonSchema, pathText, type Problem, received } from './problem.ts'
 

@@ -2,9 +2,9 @@
 // it is bounded in time, what it says is read once and checked, and while it is away it is asked again, less and less often. A contract is
 // given only while its definition is the accepted one (POL-9).
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { Logger } from './context.ts'
 import { definitionOf, type Pins, ToolQuarantined } from './pin.ts'
 import { type Manifest, type Provider, readManifests, saying } from './provider.ts'

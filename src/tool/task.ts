@@ -1,9 +1,9 @@
 // What code sees of tasks: the interfaces only. background/ implements them for sessions, call/task-context.ts for a body that is one.
 
-import type { Duration } from '../kernel/duration.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../kernel/task.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Duration } from '../core/duration.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../core/task-state.ts'
+import type { Json } from '../core/value.ts'
 
 /** A task as it stands. */
 export interface Task {

@@ -1,8 +1,8 @@
 // The terms a tool runs under: its clocks, its retries, its place in the queue. Checked when the tool is defined.
 
-import { type Duration, milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import type { Json } from '../kernel/value.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Json } from '../core/value.ts'
 import type { Hints } from './hints.ts'
 
 /** Durations. Attempt and idle stand still while the call waits for the outside; total is an instant and does not. */

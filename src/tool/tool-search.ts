@@ -1,8 +1,8 @@
 // TOOL SEARCH (SESS-8): where there are many tools a model is told what they are called and what they do, and is shown the schemas of those that it has
 // looked for. Here is which schemas are deferred, how tools are found, and the tool with which a model looks; turns offer it where something is deferred.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Json } from '../kernel/value.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Json } from '../core/value.ts'
 import type { ToolContext } from './context.ts'
 import { says } from './narrate.ts'
 import type { JsonSchema } from './schema.ts'

@@ -4,8 +4,8 @@
 // Ids and names are one space (TOOL-3): a renamed tool still answers to its id. So a lower tool is shadowed when an upper one uses its
 // name or its id, and what is recorded under an id never means two tools of one toolset.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Soon } from '../kernel/soon.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Soon } from '../core/maybe-promise.ts'
 import type { Concurrency } from './terms.ts'
 import { isTool, type Tool } from './tool.ts'
 

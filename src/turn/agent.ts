@@ -1,10 +1,10 @@
 // agent(): a tool behind which another model works, in a session of its own (SESS-6). An ordinary tool that uses ctx.turn: it can run in the background, is
 // asked about by policy, and is limited like any other.
 
-import type { Duration } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { fail } from '../kernel/outcome.ts'
-import type { Json } from '../kernel/value.ts'
+import type { Duration } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import { fail } from '../core/outcome.ts'
+import type { Json } from '../core/value.ts'
 import type { Model } from '../model/model.ts'
 import type { AgentTurn } from '../tool/context.ts'
 import { jsonSchema } from '../tool/schema.ts'

@@ -2,9 +2,9 @@
 
 import { attachmentsOf } from '../call/attachments-of.ts'
 import type { Invocation } from '../engine/engine.ts'
-import { longestName } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
-import { encode, recorded } from '../kernel/value.ts'
+import { longestName } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
+import { encode, recorded } from '../core/value.ts'
 import type { AssistantPart } from '../model/message.ts'
 import {
   type FinishReason,

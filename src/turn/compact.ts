@@ -3,7 +3,7 @@
 
 import type { ModelPart } from '../call/project.ts'
 import type { Invocation } from '../engine/engine.ts'
-import { bytesIn } from '../kernel/sizes.ts'
+import { bytesIn } from '../core/size-limits.ts'
 import { callsIn, type Message, type SummaryMessage, textIn, textOf } from '../model/message.ts'
 import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../model/model.ts'
 import type { TurnUsage } from '../model/turn.ts'

@@ -2,8 +2,8 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import { turnBatch, turnTool } from '../journal/message.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { fail, retry } from '../kernel/outcome.ts'
+import { PawlError } from '../core/errors.ts'
+import { fail, retry } from '../core/outcome.ts'
 import { textOf } from '../model/message.ts'
 import { costOf, type Model, ModelFailure, type ModelRequest } from '../model/model.ts'
 import type { Completion, CompletionRequest } from '../tool/context.ts'

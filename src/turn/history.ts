@@ -2,9 +2,9 @@
 // before costs no more for having been long. Only the turn that the session's head names adds to it.
 
 import { headName, type HeadRow, messageKey, messageName } from '../journal/message.ts'
-import { frame } from '../kernel/id.ts'
-import { bytesIn } from '../kernel/sizes.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { frame } from '../core/ids.ts'
+import { bytesIn } from '../core/size-limits.ts'
+import { decode, encode } from '../core/value.ts'
 import type { Account } from '../model/account.ts'
 import { Conversation } from '../model/conversation.ts'
 import type { Message, ModelMessage } from '../model/message.ts'

@@ -2,8 +2,8 @@
 
 import { stepBatch } from '../journal/message.ts'
 import type { CallPosition, CallRecord } from '../journal/call-state.ts'
-import type { Outcome } from '../kernel/outcome.ts'
-import { decode } from '../kernel/value.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { decode } from '../core/value.ts'
 import { interrupted } from '../model/conversation.ts'
 import { callsIn, type ResultPart } from '../model/message.ts'
 import { placeholder } from '../session/notice.ts'

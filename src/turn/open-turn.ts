@@ -2,8 +2,8 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import { type HeadRow, isWoken } from '../journal/message.ts'
-import type { Control, Outcome } from '../kernel/outcome.ts'
-import { decode, type Json } from '../kernel/value.ts'
+import type { Control, Outcome } from '../core/outcome.ts'
+import { decode, type Json } from '../core/value.ts'
 import { type Account, charged, sumOf } from '../model/account.ts'
 import type { CapabilityLimits } from '../model/capability.ts'
 import { type AssistantMessage, callsIn, type Message, textIn } from '../model/message.ts'

@@ -1,11 +1,11 @@
 // What was asked of a turn, as it goes on record: data, so that whichever worker goes on with it does the same.
 
 import type { WordsRow } from '../journal/message.ts'
-import { milliseconds } from '../kernel/duration.ts'
-import { PawlError } from '../kernel/errors.ts'
-import { isName } from '../kernel/id.ts'
-import type { Sizes } from '../kernel/sizes.ts'
-import { encode } from '../kernel/value.ts'
+import { milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
+import { isName } from '../core/ids.ts'
+import type { Sizes } from '../core/size-limits.ts'
+import { encode } from '../core/value.ts'
 import { isCost } from '../model/account.ts'
 import type { CapabilityLimits } from '../model/capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../model/model.ts'

@@ -2,8 +2,8 @@
 // else that is written.
 
 import { sentName, type SentRow } from '../journal/message.ts'
-import { frame } from '../kernel/id.ts'
-import type { Clock } from '../kernel/time.ts'
+import { frame } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 

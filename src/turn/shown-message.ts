@@ -1,7 +1,7 @@
 // A message as it is shown, to models too: without what arguments of its calls nobody may read (hidden.ts). On record it stays whole, and is sealed where
 // its calls are.
 
-import type { Json } from '../kernel/value.ts'
+import type { Json } from '../core/value.ts'
 import type { AssistantPart, Message } from '../model/message.ts'
 import { hides, shownArgs } from '../tool/hidden.ts'
 import type { Toolset } from '../tool/toolset.ts'

@@ -1,8 +1,8 @@
 // Why a turn stops before its model has said all: somebody cancelled it, or its time is over. All that it has called stops with it.
 
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
-import type { Clock } from '../kernel/time.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
+import type { Clock } from '../core/clock.ts'
 import { Cancel } from '../session/gather.ts'
 
 export class TurnStop {

@@ -4,9 +4,9 @@
 
 import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
 import { headName, type HeadRow, isWoken } from '../journal/message.ts'
-import { isLoss, PawlError } from '../kernel/errors.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
-import { decode, encode } from '../kernel/value.ts'
+import { isLoss, PawlError } from '../core/errors.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
+import { decode, encode } from '../core/value.ts'
 import { enter, type Entered, Line } from './enter.ts'
 import { Histories } from './history.ts'
 import type { TurnHost } from './host.ts'

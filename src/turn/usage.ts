@@ -3,7 +3,7 @@
 
 import type { CallPosition } from '../journal/call-state.ts'
 import { agentName, usageName } from '../journal/message.ts'
-import { failure, type Outcome } from '../kernel/outcome.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
 import { type Account, added, sumOf, together, type UsageRow } from '../model/account.ts'
 import type { Model } from '../model/model.ts'
 import type { SessionUsage } from '../model/turn.ts'

@@ -1,6 +1,6 @@
 // VALUES: the values and secrets of each session, as a runtime was told to keep them.
 
-import type { SessionSecrets, SessionValues } from '../kernel/values.ts'
+import type { SessionSecrets, SessionValues } from '../core/session-values.ts'
 import type { Scope } from './rows.ts'
 import { type OpenedSecrets, openSecrets, type SecretParts } from './secrets.ts'
 import { openValues, type ValueQuotas, valueQuotas } from './values.ts'

@@ -4,10 +4,10 @@
 // Two rows are changed at once: the one that is meant, and the usage of its session, which has the counts and the last revision. So changes of
 // one session follow each other, quotas are exact, and no revision is given twice.
 
-import { type ErrorCode, PawlError } from '../kernel/errors.ts'
-import { frame } from '../kernel/id.ts'
-import { bytesIn } from '../kernel/sizes.ts'
-import type { Json } from '../kernel/value.ts'
+import { type ErrorCode, PawlError } from '../core/errors.ts'
+import { frame } from '../core/ids.ts'
+import { bytesIn } from '../core/size-limits.ts'
+import type { Json } from '../core/value.ts'
 import type { KeptName } from '../store/store.ts'
 
 export interface Scope {

@@ -1,8 +1,8 @@
 // SECRETS of one session (BOX-5): texts by name, sealed at rest whatever else is, and handed to bodies alone.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
-import { mostSecrets, type SecretStat, type SessionSecrets } from '../kernel/values.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import { mostSecrets, type SecretStat, type SessionSecrets } from '../core/session-values.ts'
 import { everyKept } from '../store/every-kept.ts'
 import type { Store } from '../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'

@@ -1,10 +1,10 @@
 // VALUES: the values of one session, JSON by key, in the store.
 
-import { type ErrorCode, PawlError } from '../kernel/errors.ts'
-import { bytesIn } from '../kernel/sizes.ts'
-import type { Clock } from '../kernel/time.ts'
-import { decode, encode, holdsAttachment } from '../kernel/value.ts'
-import type { ListValues, SessionValues, ValueStat } from '../kernel/values.ts'
+import { type ErrorCode, PawlError } from '../core/errors.ts'
+import { bytesIn } from '../core/size-limits.ts'
+import type { Clock } from '../core/clock.ts'
+import { decode, encode, holdsAttachment } from '../core/value.ts'
+import type { ListValues, SessionValues, ValueStat } from '../core/session-values.ts'
 import type { Kept, Store } from '../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'
 import { writeBy, type Writer } from './write.ts'

@@ -1,7 +1,7 @@
 // VALUES: how a change gets on record. In a body it is counted with a mark on its call (Invocation.tally); everywhere else it is compared and set here.
 
-import { PawlError } from '../kernel/errors.ts'
-import type { Clock } from '../kernel/time.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
 import { inLine } from '../files/line.ts'
 import { eventIn, type Told } from '../journal/event.ts'
 import { fencedBy } from '../store/fenced-by.ts'

@@ -3,7 +3,7 @@
 
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CallPosition } from '../journal/call-state.ts'
-import { frame } from '../kernel/id.ts'
+import { frame } from '../core/ids.ts'
 
 const prefix = 'pawl_'
 const shape = /^pawl_[A-Za-z0-9_-]{43}$/

@@ -1,8 +1,8 @@
 // What may answer a wait, and what an answer means for the call (WAIT-2, WAIT-6: falsy values are values).
 
-import { failure, type Outcome } from '../kernel/outcome.ts'
-import { bytesIn, fits } from '../kernel/sizes.ts'
-import { decode, encode, type Json } from '../kernel/value.ts'
+import { failure, type Outcome } from '../core/outcome.ts'
+import { bytesIn, fits } from '../core/size-limits.ts'
+import { decode, encode, type Json } from '../core/value.ts'
 import { type Resolution, type WaitRecord, waitTermsOf } from '../journal/call-state.ts'
 
 /** What a resolver may send; a timeout is the clock's to say. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Json } from '../../src/kernel/value.ts'
+import type { Json } from '../../src/core/value.ts'
 import { type ShellWorld, shellWorld } from '../box/shell-world.ts'
 
 const worlds: ShellWorld[] = []

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runProcess } from '../../src/box/process.ts'
-import { PawlError } from '../../src/kernel/errors.ts'
+import { PawlError } from '../../src/core/errors.ts'
 
 const seen = async (env: Record<string, string>): Promise<Record<string, string>> => {
   const { stdout } = await runProcess(process.execPath, ['-e', 'console.log(JSON.stringify(process.env))'], { env })

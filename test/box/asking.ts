@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRuntime, type CallOutcome, type Runtime, type RuntimeOptions } from 'pawl'
 import { box } from 'pawl/box'
 import { afterEach, beforeEach, describe } from 'vitest'
-import type { SessionFiles } from '../../src/kernel/files.ts'
+import type { SessionFiles } from '../../src/core/session-files.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 

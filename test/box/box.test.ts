@@ -7,7 +7,7 @@ import { box } from 'pawl/box'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { compileSchema } from '../../src/tool/schema.ts'
 import type { Phase } from '../../src/tool/narrate.ts'
-import type { Json } from '../../src/kernel/value.ts'
+import type { Json } from '../../src/core/value.ts'
 import { type Asking, asking } from './asking.ts'
 
 let given: Asking

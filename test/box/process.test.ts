@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ProcessOptions, runProcess } from '../../src/box/process.ts'
-import { PawlError } from '../../src/kernel/errors.ts'
-import { systemClock as clock } from '../../src/kernel/time.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import { systemClock as clock } from '../../src/core/clock.ts'
 import { alive, clean, running, runs, someSleep, trees, until, watcherOf } from './trees.ts'
 
 let mark: string

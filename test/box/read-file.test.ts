@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isAttachment } from '../../src/kernel/value.ts'
+import { isAttachment } from '../../src/core/value.ts'
 import { wherever } from './asking.ts'
 
 interface Read {

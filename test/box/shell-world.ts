@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime } from 'pawl'
 import { type ShellOptions, shellTools } from '../../src/box/shell/shell.ts'
-import type { Outcome } from '../../src/kernel/outcome.ts'
+import type { Outcome } from '../../src/core/outcome.ts'
 import { alive, clean } from './trees.ts'
 
 export interface ShellWorld {

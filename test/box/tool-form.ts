@@ -2,7 +2,7 @@
 
 import type { Tool } from 'pawl'
 import { expect, test } from 'vitest'
-import type { Json } from '../../src/kernel/value.ts'
+import type { Json } from '../../src/core/value.ts'
 import type { Phase } from '../../src/tool/narrate.ts'
 
 const phases: readonly Phase[] = ['started', 'waiting', 'completed', 'failed']

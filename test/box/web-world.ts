@@ -7,8 +7,8 @@ import { type ManualClock, manualClock } from 'pawl/testing'
 import { createRuntime } from 'pawl'
 import type { WebOptions } from '../../src/box/web/rules.ts'
 import { webTools } from '../../src/box/web/web.ts'
-import type { Outcome } from '../../src/kernel/outcome.ts'
-import type { Json } from '../../src/kernel/value.ts'
+import type { Outcome } from '../../src/core/outcome.ts'
+import type { Json } from '../../src/core/value.ts'
 import { cert, key } from './web-certificate.ts'
 
 export interface Server {

@@ -6,7 +6,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { PawlError, type Runtime, tool } from 'pawl'
 // Loaded here and now, so that what is timed below is work and not loading.
 import { openRuntime } from '../../src/runtime.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { note } from './ledger.ts'

@@ -1,6 +1,6 @@
 // Defects on purpose. A driver that cannot see these is worth nothing, so the tests plant each and expect it to be seen.
 
-import { type Clock, systemClock } from '../../src/kernel/time.ts'
+import { type Clock, systemClock } from '../../src/core/clock.ts'
 import type { Change, Guard, Store } from '../../src/store/store.ts'
 
 /** What a defect may need to know of the worker it is planted in. */

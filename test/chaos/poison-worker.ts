@@ -2,7 +2,7 @@
 
 import { tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { note } from './ledger.ts'
 

@@ -5,7 +5,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
-import { type Clock, systemClock } from '../../src/kernel/time.ts'
+import { type Clock, systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { note } from './ledger.ts'

@@ -1,6 +1,6 @@
 // What the driver of the chaos of tasks tells its workers, and the store that all of them use.
 
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -5,8 +5,8 @@ import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { growingLog, rowsOfAppend, rowsOfLog } from '../../src/files/log.ts'
 import { rowsOfNew } from '../../src/files/rows.ts'
-import { PawlError } from '../../src/kernel/errors.ts'
-import type { SessionFiles } from '../../src/kernel/files.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import type { SessionFiles } from '../../src/core/session-files.ts'
 import type { Keeping } from './keeping.ts'
 
 const hash = (content: string | Uint8Array): string => `sha256:${createHash('sha256').update(content).digest('hex')}`

@@ -1,8 +1,8 @@
 // A process that counts in one file, adding one at a time to what it has read, and says how often another was faster.
 
 import { openFiles } from '../../src/files/files.ts'
-import { PawlError } from '../../src/kernel/errors.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 
 const { file, folder, times, name } = JSON.parse(process.env.PAWL_COUNT ?? '{}') as {

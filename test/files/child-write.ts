@@ -1,7 +1,7 @@
 // A process that writes one file of a folder again and again, whole versions of one letter, until it is killed.
 
 import { openFiles } from '../../src/files/files.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 
 const { file, folder, name } = JSON.parse(process.env.PAWL_WRITES ?? '{}') as { file: string; folder?: string; name: string }

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { postgresStore } from '../../src/store/postgres/postgres.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 

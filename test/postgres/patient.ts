@@ -2,7 +2,7 @@
 
 import type { Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
-import { milliseconds } from '../../src/kernel/duration.ts'
+import { milliseconds } from '../../src/core/duration.ts'
 
 /** `open` gets the clock; the store that comes back is the one to use. */
 export async function patient(open: (clock: ManualClock) => Promise<Store>): Promise<{ store: Store; clock: ManualClock }> {

@@ -2,7 +2,7 @@
 
 import { appendFileSync } from 'node:fs'
 import { createRuntime, tool } from '../../src/index.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { postgresStore } from '../../src/store/postgres/postgres.ts'
 
 export interface WorkerSettings {

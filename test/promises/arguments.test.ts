@@ -3,7 +3,7 @@
 import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { mended, readArguments } from '../../src/call/arguments.ts'
-import { decode, encode, type Json, mintAttachment } from '../../src/kernel/value.ts'
+import { decode, encode, type Json, mintAttachment } from '../../src/core/value.ts'
 
 const cycle: unknown[] = []
 cycle.push(cycle)

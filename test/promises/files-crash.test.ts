@@ -2,8 +2,8 @@
 
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { PawlError } from '../../src/kernel/errors.ts'
-import type { SessionFiles } from '../../src/kernel/files.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import type { SessionFiles } from '../../src/core/session-files.ts'
 import type { Store } from '../../src/store/store.ts'
 import { codeOf } from '../files/cases.ts'
 import { type Keeping, keepings } from '../files/keeping.ts'

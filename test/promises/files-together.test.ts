@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { openFiles } from '../../src/files/files.ts'
-import { systemClock } from '../../src/kernel/time.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { countedIds, temporary } from '../files/keeping.ts'
 

@@ -6,8 +6,8 @@ import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { fit, type OutputBudget, readOutput } from '../../src/call/fit.ts'
 import { type ModelPart, project } from '../../src/call/project.ts'
-import { failure, type Outcome } from '../../src/kernel/outcome.ts'
-import { isAttachment, type Json, mintAttachment } from '../../src/kernel/value.ts'
+import { failure, type Outcome } from '../../src/core/outcome.ts'
+import { isAttachment, type Json, mintAttachment } from '../../src/core/value.ts'
 
 const success = (value: unknown): Outcome => ({ status: 'success', value: value as Json })
 const textOf = (parts: readonly ModelPart[]): string => parts.map((part) => (part.type === 'text' ? part.text : 'null')).join('')

@@ -6,7 +6,7 @@ import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { fit, readablePage } from '../../src/call/fit.ts'
-import type { Json } from '../../src/kernel/value.ts'
+import type { Json } from '../../src/core/value.ts'
 import { onEachStore } from '../each-store.ts'
 
 const text = (outcome: CallOutcome | undefined): string =>

@@ -3,8 +3,8 @@
 
 import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
-import { PawlError } from '../../src/kernel/errors.ts'
-import type { Json } from '../../src/kernel/value.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import type { Json } from '../../src/core/value.ts'
 import { type Budget, defineBudgets, overBudget as overBudgets, type OverBudget, type Upcoming } from '../../src/policy/budget.ts'
 import { decide, type Decision, explain, type Explanation, type Question } from '../../src/policy/decide.ts'
 import { charge, newUsage, type Usage } from '../../src/policy/usage.ts'

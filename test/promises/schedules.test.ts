@@ -10,7 +10,7 @@ import { quiet } from '../adversary/kit.ts'
 import { mortal, type Mortal, type StoreKind, storeOf } from '../mortal.ts'
 import { outcomes, scheduleCases, scheduleWorld } from '../background/schedule-cases.ts'
 import { failing } from '../writes.ts'
-import { PawlError } from '../../src/kernel/errors.ts'
+import { PawlError } from '../../src/core/errors.ts'
 
 const minute = 60_000
 const hour = 60 * minute

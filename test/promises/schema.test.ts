@@ -6,8 +6,8 @@ import { Validator } from '@cfworker/json-schema'
 import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { PawlError } from '../../src/kernel/errors.ts'
-import type { Json } from '../../src/kernel/value.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import type { Json } from '../../src/core/value.ts'
 import { type Checked, compileSchema, type JsonSchema } from '../../src/tool/schema.ts'
 
 const check = (schema: object, value: unknown): Checked => compileSchema(schema as JsonSchema, 'Tool x').check(value as Json) as Checked

@@ -7,7 +7,7 @@ import { createRuntime, fail, result, type Sizes, StepError, tool, type Tool } f
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { bytesIn, fits, sizesOf, sizeTable, startOf } from '../../src/kernel/sizes.ts'
+import { bytesIn, fits, sizesOf, sizeTable, startOf } from '../../src/core/size-limits.ts'
 import { onEachStore } from '../each-store.ts'
 
 const empty = z.object({})

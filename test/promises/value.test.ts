@@ -5,8 +5,8 @@ import { Attachment, fail, retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { project } from '../../src/call/project.ts'
-import { failure, type Outcome } from '../../src/kernel/outcome.ts'
-import { decode, encode, isAttachment, type Json, mintAttachment } from '../../src/kernel/value.ts'
+import { failure, type Outcome } from '../../src/core/outcome.ts'
+import { decode, encode, isAttachment, type Json, mintAttachment } from '../../src/core/value.ts'
 import { onEachStore } from '../each-store.ts'
 
 const image = mintAttachment({ id: 'att_1', mediaType: 'image/png', bytes: 3, name: 'a.png' })

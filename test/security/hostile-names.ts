@@ -1,6 +1,6 @@
 // Names: of tools that are not there, are not for models, belong to others, or only look like one that is.
 
-import { frame } from '../../src/kernel/id.ts'
+import { frame } from '../../src/core/ids.ts'
 import { one, type Script, visible } from './hostile-script.ts'
 import { bossSession, otherTenant } from './hostile-world.ts'
 

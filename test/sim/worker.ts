@@ -2,8 +2,8 @@
 // store that fails for a moment.
 
 import type { Runtime, Tool } from 'pawl'
-import { PawlError } from '../../src/kernel/errors.ts'
-import type { Clock } from '../../src/kernel/time.ts'
+import { PawlError } from '../../src/core/errors.ts'
+import type { Clock } from '../../src/core/clock.ts'
 import { openRuntime } from '../../src/runtime.ts'
 import type { Change, Hint, Store, Written } from '../../src/store/store.ts'
 import { broken } from '../chaos/planted.ts'

@@ -1,7 +1,7 @@
 // A world of its own: one clock, one order of events, chance from a seed, a store that several workers share. Node runs one thing at a time, so
 // whoever decides when a timer fires and when a store answers decides everything: the same seed gives the same history.
 
-import type { Clock } from '../../src/kernel/time.ts'
+import type { Clock } from '../../src/core/clock.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import type { Store } from '../../src/store/store.ts'
 import { seeded } from '../chaos/random.ts'

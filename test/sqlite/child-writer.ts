@@ -3,7 +3,7 @@
 // Loads the store from where it is told, so that the built package is tried too.
 
 import { Worker } from 'node:worker_threads'
-import type * as Time from '../../src/kernel/time.ts'
+import type * as Time from '../../src/core/clock.ts'
 import type * as Sqlite from '../../src/store/sqlite/sqlite.ts'
 
 const [from, file, close] = process.argv.slice(2) as [string, string, string?]

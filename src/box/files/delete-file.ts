@@ -1,7 +1,7 @@
 // delete_file: a file, or a directory. It may run again after a crash: what stood there is looked up once and recorded, so a second attempt
 // that finds nothing knows that the first one has done it, and one that finds another file leaves it.
 
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { flag, object, text } from '../shape.ts'

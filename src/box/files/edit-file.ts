@@ -1,8 +1,8 @@
 // edit_file: replaces parts of a text, if the file still is the version that was read. It may run again after a crash: what the edit makes of
 // the file is recorded before it is written, so a second attempt knows its own result when it stands there already.
 
-import { PawlError } from '../../kernel/errors.ts'
-import { fail } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'

@@ -1,7 +1,7 @@
 // Where the edits of edit_file belong: each old text must stand exactly once in the file as it is, and no two may overlap. Models write \n
 // whatever the file has: matching is blind to that and to a byte order mark, and what is not replaced stays byte for byte.
 
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { applied, diffOf, type Diff, type Edit } from './diff.ts'
 import { countEndings } from './lines.ts'
 

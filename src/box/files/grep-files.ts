@@ -1,9 +1,9 @@
 // grep_files: lines that a pattern meets. The files are read here, a bounded part of them; the pattern runs in a thread that is killed when it
 // takes too long (matching.ts): no pattern is compiled or run on the event loop.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { FileStat } from '../../kernel/files.ts'
-import { fail } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { FileStat } from '../../core/session-files.ts'
+import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'

@@ -1,7 +1,7 @@
 // list_directory: what is in a directory itself, by name, page by page.
 
-import type { FileStat } from '../../kernel/files.ts'
-import { fail } from '../../kernel/outcome.ts'
+import type { FileStat } from '../../core/session-files.ts'
+import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'

@@ -4,7 +4,7 @@
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { systemClock } from '../../kernel/time.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { SearchAnswer, SearchQuestion } from './search.ts'
 
 export type Matched =

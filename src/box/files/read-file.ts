@@ -1,8 +1,8 @@
 // read_file: a page of a text, with numbered lines; an image as an image; of anything else what is known about it.
 
-import type { FileContent } from '../../kernel/files.ts'
-import { fail } from '../../kernel/outcome.ts'
-import { bytesIn, startOf } from '../../kernel/sizes.ts'
+import type { FileContent } from '../../core/session-files.ts'
+import { fail } from '../../core/outcome.ts'
+import { bytesIn, startOf } from '../../core/size-limits.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'

@@ -2,9 +2,9 @@
 // lease, a store that does not answer) is not told: it is the runtime's to deal with.
 
 import { createHash } from 'node:crypto'
-import { PawlError } from '../../kernel/errors.ts'
-import type { FileStat } from '../../kernel/files.ts'
-import { fail, type FailureClass, retry, type ToolFailure } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { FileStat } from '../../core/session-files.ts'
+import { fail, type FailureClass, retry, type ToolFailure } from '../../core/outcome.ts'
 import { text } from '../shape.ts'
 
 export const pathField = text('A path in the workspace: notes/today.md, /notes/today.md and /workspace/notes/today.md are the same file', {

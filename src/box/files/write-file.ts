@@ -1,9 +1,9 @@
 // write_file: a whole file, new or in place of another. It may run again after a crash: what stood there before is looked up once and
 // recorded, so that it is told truthfully whether the file is new, and what somebody else wrote meanwhile is not lost.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { FileStat } from '../../kernel/files.ts'
-import { fail } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { FileStat } from '../../core/session-files.ts'
+import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'

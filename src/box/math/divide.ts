@@ -1,4 +1,4 @@
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { operation } from './operation.ts'
 
 export const divide = operation({

@@ -1,6 +1,6 @@
 // What add, subtract, multiply and divide have in common: two numbers, and a result that is one.
 
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { type Saying, says } from '../../tool/narrate.ts'
 import { type Tool, tool } from '../../tool/tool.ts'
 import { number, object, text } from '../shape.ts'

@@ -1,14 +1,14 @@
 // ask_user (POL-5): a question to a person, a choice, a text or a secret. The call waits for the answer; silence is the default, if there is one. A secret is
 // kept in the session and never read by the model, which gets a reference to it.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { Json } from '../../kernel/value.ts'
-import { mostSecrets } from '../../kernel/values.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Json } from '../../core/value.ts'
+import { mostSecrets } from '../../core/session-values.ts'
 import type { Question, ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema } from '../../tool/schema.ts'
 import { tool } from '../../tool/tool.ts'
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { told, wrong } from '../values/told.ts'
 
 interface Input {

@@ -1,9 +1,9 @@
 // secret_store (BOX-5): a model keeps a secret under a name and hands it to tools as `secret:<name>`. It never reads one back, unless the operator allows
 // it. The call is sealed at rest, and the value is hidden wherever its arguments are shown.
 
-import { PawlError } from '../../kernel/errors.ts'
-import { fail } from '../../kernel/outcome.ts'
-import type { Json } from '../../kernel/value.ts'
+import { PawlError } from '../../core/errors.ts'
+import { fail } from '../../core/outcome.ts'
+import type { Json } from '../../core/value.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { result, type ToolResult } from '../../tool/result.ts'

@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:os'
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/clock.ts'
 import { runProcess } from '../process.ts'
 import { Census } from './census.ts'
 

@@ -2,10 +2,10 @@
 // is never part of box(), and a person is asked each time unless the operator says otherwise.
 
 import { accessSync, constants } from 'node:fs'
-import { type Duration, milliseconds } from '../../kernel/duration.ts'
-import { PawlError } from '../../kernel/errors.ts'
-import { fail } from '../../kernel/outcome.ts'
-import { type Clock, systemClock } from '../../kernel/time.ts'
+import { type Duration, milliseconds } from '../../core/duration.ts'
+import { PawlError } from '../../core/errors.ts'
+import { fail } from '../../core/outcome.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema, type JsonSchema } from '../../tool/schema.ts'

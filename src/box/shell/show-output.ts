@@ -1,7 +1,7 @@
 // SHELL: how much of the output the model is shown, by the `output` it asked for; the whole is kept as files of the session, to be read on.
 
 import { createHash } from 'node:crypto'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { LongText } from '../../call/fit-long.ts'
 import { shortenText } from '../../call/fit-text.ts'

@@ -6,7 +6,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { fail, type ToolFailure } from '../../kernel/outcome.ts'
+import { fail, type ToolFailure } from '../../core/outcome.ts'
 
 export interface WorkingFolder {
   /** To begin in, while it is open. */

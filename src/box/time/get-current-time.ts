@@ -1,6 +1,6 @@
 // get_current_time: the time of the runtime's clock, in the zone that was asked for.
 
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { object, oneOf, text, whole } from '../shape.ts'

@@ -1,6 +1,6 @@
 // write_todos: the model writes down what it has to do. Nothing is kept but the call itself: the newest list in the history is the list.
 
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { says } from '../../tool/narrate.ts'
 import { tool } from '../../tool/tool.ts'
 import { flag, list, object, oneOf, text, whole } from '../shape.ts'

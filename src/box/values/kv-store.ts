@@ -1,6 +1,6 @@
 // kv_store: JSON values by key, kept with the session. What a model sets, gets, deletes and lists is what the program has as session.values.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema } from '../../tool/schema.ts'

@@ -1,8 +1,8 @@
 // What a model reads when something cannot be kept: a sentence it can act on, with a stable code. What is no fault of the arguments (a lost lease, a
 // store that does not answer) is not told: it is the runtime's to deal with.
 
-import { type ErrorCode, PawlError } from '../../kernel/errors.ts'
-import { fail, type FailureClass, retry, type ToolFailure } from '../../kernel/outcome.ts'
+import { type ErrorCode, PawlError } from '../../core/errors.ts'
+import { fail, type FailureClass, retry, type ToolFailure } from '../../core/outcome.ts'
 
 type Saying = readonly [FailureClass, string?]
 

@@ -1,6 +1,6 @@
 // The weather of the samples: made of the letters of the place, so that the same place has the same weather in every test and demo.
 
-import { fail } from '../../kernel/outcome.ts'
+import { fail } from '../../core/outcome.ts'
 import { oneOf, text } from '../shape.ts'
 
 export const units = ['celsius', 'fahrenheit'] as const

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib'
-import { fail, ToolFailure } from '../../kernel/outcome.ts'
+import { fail, ToolFailure } from '../../core/outcome.ts'
 
 export interface Body {
   readonly bytes: Buffer

@@ -4,7 +4,7 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
-import { fail, type ToolFailure } from '../../kernel/outcome.ts'
+import { fail, type ToolFailure } from '../../core/outcome.ts'
 import { hostOf } from './hosts.ts'
 import { blocked, portOf, type WebRules } from './rules.ts'
 

@@ -2,7 +2,7 @@
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/clock.ts'
 
 export interface ToConvert {
   readonly html: string

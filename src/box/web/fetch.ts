@@ -4,7 +4,7 @@
 
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
-import { fail, ToolFailure } from '../../kernel/outcome.ts'
+import { fail, ToolFailure } from '../../core/outcome.ts'
 import { type Body, readBody } from './body.ts'
 import { connectTo } from './connect.ts'
 import { hostOf } from './hosts.ts'

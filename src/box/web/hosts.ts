@@ -1,6 +1,6 @@
 // WEB: which hosts, by name: lists as an operator writes them.
 
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 
 /** 'example.com' is that host, '*.example.com' every host below it, '*' every host. */
 export type HostList = readonly string[]

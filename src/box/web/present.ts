@@ -1,7 +1,7 @@
 // WEB: a response as the tool's result: readable text, an attachment, a file of the session, or words about why not.
 
-import { fail } from '../../kernel/outcome.ts'
-import type { Attachment } from '../../kernel/value.ts'
+import { fail } from '../../core/outcome.ts'
+import type { Attachment } from '../../core/value.ts'
 import type { ToolContext } from '../../tool/context.ts'
 import { mostImageBytes } from '../files/kind.ts'
 import { type Content, contentOf, isHopeless, type SaidType, saidType, textOf } from './content.ts'

@@ -1,9 +1,9 @@
 // WEB: what may be fetched: the operator's options, compiled once, and the verdict about a URL before anybody is asked for its address.
 
-import { type Duration, milliseconds } from '../../kernel/duration.ts'
-import { PawlError } from '../../kernel/errors.ts'
-import { fail, type ToolFailure } from '../../kernel/outcome.ts'
-import { type Clock, systemClock } from '../../kernel/time.ts'
+import { type Duration, milliseconds } from '../../core/duration.ts'
+import { PawlError } from '../../core/errors.ts'
+import { fail, type ToolFailure } from '../../core/outcome.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { isOwn, isPublic } from './address.ts'
 import { type HostList, hostList, hostOf } from './hosts.ts'
 

@@ -1,8 +1,8 @@
 // `box.web()`: web_fetch (BOX-4). The checks are in rules.ts (URLs, hosts, ports), connect.ts (addresses) and body.ts (sizes); docs/decisions/0028.
 
-import type { ToolFailure } from '../../kernel/outcome.ts'
-import { fail } from '../../kernel/outcome.ts'
-import type { Json } from '../../kernel/value.ts'
+import type { ToolFailure } from '../../core/outcome.ts'
+import { fail } from '../../core/outcome.ts'
+import type { Json } from '../../core/value.ts'
 import { says } from '../../tool/narrate.ts'
 import { jsonSchema, type JsonSchema } from '../../tool/schema.ts'
 import { type Tool, tool } from '../../tool/tool.ts'

@@ -1,8 +1,8 @@
 // Answers to waits, from outside or from the clock: the first writer wins, and everyone hears what it wrote.
 
-import type { Clock } from '../../kernel/time.ts'
-import type { Soon } from '../../kernel/soon.ts'
-import { encode } from '../../kernel/value.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Soon } from '../../core/maybe-promise.ts'
+import { encode } from '../../core/value.ts'
 import { type CallRecord, progressOf, type Resolution, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
 import { itemName } from '../../journal/asks.ts'
 import { eventOf } from '../../journal/event.ts'

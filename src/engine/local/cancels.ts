@@ -1,7 +1,7 @@
 // Cancels (TIME-3): of calls that run here, wait for the outside, or are another worker's. One that the store did not take is asked for again
 // until it does: whoever gave up a batch is not there any more to ask.
 
-import { isLoss } from '../../kernel/errors.ts'
+import { isLoss } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { Answers } from './answers.ts'
 import type { Why } from './cancelling.ts'

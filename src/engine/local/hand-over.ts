@@ -1,6 +1,6 @@
 // The end of a worker (DUR-13): bodies finish within a limit, and what is left is given back at once.
 
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { Host } from './host.ts'
 import { finished } from './live.ts'
 import type { Lives } from './lives.ts'

@@ -3,9 +3,9 @@
 
 import type { CallRecord } from '../../journal/call-state.ts'
 import { noTimes } from '../../journal/times.ts'
-import { PawlError } from '../../kernel/errors.ts'
-import { failure } from '../../kernel/outcome.ts'
-import { encode } from '../../kernel/value.ts'
+import { PawlError } from '../../core/errors.ts'
+import { failure } from '../../core/outcome.ts'
+import { encode } from '../../core/value.ts'
 import type { Store } from '../../store/store.ts'
 import { sameContent } from '../content.ts'
 import type { Live } from './live.ts'

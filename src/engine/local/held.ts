@@ -1,8 +1,8 @@
 // A call this worker holds: its record as far as we have written it, and writes that are checked against the fence. When a write is
 // refused, or the lease may have been lost, the execution stops counting.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { OutcomeStatus } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { OutcomeStatus } from '../../core/outcome.ts'
 import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../journal/call-state.ts'
 import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../journal/event.ts'
 import { accountedFor } from '../../journal/times.ts'

@@ -3,8 +3,8 @@
 // Syncs (power mode): `begin({ durable })` is one, shared with the arrival of the call; every step end is one; the outcome is
 // one. What nobody has to wait for (arrival, accepted arguments, the start of a body that may rerun) rides with the next.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { Outcome } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Outcome } from '../../core/outcome.ts'
 import {
   type CallOptions,
   type CallProgress,

@@ -3,7 +3,7 @@
 
 import type { StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import { markOfWait } from '../../journal/signal-names.ts'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import { refuseOtherInput } from '../difference.ts'
 import type { StepEnd, StepSpec } from '../engine.ts'
 import { isResting } from './deaths.ts'

@@ -2,7 +2,7 @@
 // process, a stalled disk), `fresh` says so and the invocations ask before they start anything. While a tool blocks the event loop,
 // a thread of the store renews in its place, if the store has one.
 
-import { type Clock, systemClock } from '../../kernel/time.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { Heart } from '../../store/heart.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,10 +1,10 @@
 // A call somebody here runs or waits for.
 
 import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
-import { PawlError } from '../../kernel/errors.ts'
-import type { Outcome } from '../../kernel/outcome.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { decode } from '../../kernel/value.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import type { Clock } from '../../core/clock.ts'
+import { decode } from '../../core/value.ts'
 import type { Settled } from '../engine.ts'
 import type { LocalInvocation } from './invocation.ts'
 

@@ -3,10 +3,10 @@
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import { Places } from '../../journal/places.ts'
 import type { CallTimes } from '../../journal/times.ts'
-import type { PawlError } from '../../kernel/errors.ts'
-import type { Outcome } from '../../kernel/outcome.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { decode } from '../../kernel/value.ts'
+import type { PawlError } from '../../core/errors.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import type { Clock } from '../../core/clock.ts'
+import { decode } from '../../core/value.ts'
 import { Live } from './live.ts'
 
 export class Lives {

@@ -1,8 +1,8 @@
 // The local engine: this process remembers on a store and wakes by itself. It starts calls, takes over calls whose worker
 // died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
 
-import { PawlError } from '../../kernel/errors.ts'
-import { failure, internalErrorMessage } from '../../kernel/outcome.ts'
+import { PawlError } from '../../core/errors.ts'
+import { failure, internalErrorMessage } from '../../core/outcome.ts'
 import { absentTool, type CallPosition, type CallRecord, type Resolution, type WaitRecord } from '../../journal/call-state.ts'
 import { timesOf } from '../../journal/times.ts'
 import { isUnreadable } from '../../secret/seal.ts'

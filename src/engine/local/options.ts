@@ -1,8 +1,8 @@
 // What the local engine is made of.
 
 import type { HostKeys } from '../../secret/host-keys.ts'
-import type { Ids } from '../../kernel/id.ts'
-import type { Clock } from '../../kernel/time.ts'
+import type { Ids } from '../../core/ids.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'

@@ -5,7 +5,7 @@
 // falls in between: that is `lookAt` for a call, and `Waiters.answer` for a wait.
 
 import type { CallRecord } from '../../journal/call-state.ts'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancelling.ts'
 import type { Live } from './live.ts'

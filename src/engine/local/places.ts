@@ -2,8 +2,8 @@
 // with the call that has them; a call here waits only when it was refused one.
 
 import type { CallOptions } from '../../journal/call-state.ts'
-import { PawlError } from '../../kernel/errors.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Hold, Store, Take } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 

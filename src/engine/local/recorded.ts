@@ -8,8 +8,8 @@ import {
   type WaitRecord,
   waitTermsOf,
 } from '../../journal/call-state.ts'
-import { failure, internalErrorMessage, type Outcome } from '../../kernel/outcome.ts'
-import { encode } from '../../kernel/value.ts'
+import { failure, internalErrorMessage, type Outcome } from '../../core/outcome.ts'
+import { encode } from '../../core/value.ts'
 import { answeredOf, isWord } from '../../journal/asks.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'

@@ -7,9 +7,9 @@
 import { isSealedUid } from '../../journal/sealed.ts'
 import type { CallRecord, StepRecord } from '../../journal/call-state.ts'
 import type { EventBodies, EventType, NewEvent } from '../../journal/event.ts'
-import { PawlError } from '../../kernel/errors.ts'
-import { frame } from '../../kernel/id.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { PawlError } from '../../core/errors.ts'
+import { frame } from '../../core/ids.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Change, Guard, KeptName, Store, Written } from '../../store/store.ts'
 import type { Stop, Tally } from '../engine.ts'
 

@@ -1,6 +1,6 @@
 // The waits and sleeps a body is in, and how long it has been in them.
 
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { HeldCall } from './held.ts'
 
 export class Waiting {

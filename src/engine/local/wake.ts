@@ -1,8 +1,8 @@
 // What wakes a waiting call on this worker: an answer, or the clock. One sleeper serves all deadlines, and a wait costs a map
 // entry only while a body stands in it.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
 import { isUnreadable } from '../../secret/seal.ts'
 import type { Store } from '../../store/store.ts'

@@ -2,7 +2,7 @@
 // server next vacuums their tables, which it does by itself.
 
 import type pg from 'pg'
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
 import { eraseLoose } from './erase-loose.ts'
 import { callOf, digest, nameIn, nameOut } from './rows.ts'

@@ -2,7 +2,7 @@
 // break. Every group raises one number; whoever has seen it has missed nothing.
 
 import type { Client } from 'pg'
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/clock.ts'
 
 /** How often to look for what a lost notification would have said, and to connect again. */
 const pollMs = 500

@@ -1,7 +1,7 @@
 // The first connection to a database: makes the tables, or says clearly what is wrong.
 
 import pg from 'pg'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import { migrate } from './schema.ts'
 
 /** Connects once, to make the tables and to say clearly what is wrong if that fails. */

@@ -5,8 +5,8 @@
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { PawlError } from '../../kernel/errors.ts'
-import { type Clock, systemClock } from '../../kernel/time.ts'
+import { PawlError } from '../../core/errors.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { GroupCommit, type Write } from '../group.ts'
 import type { Store, Written } from '../store.ts'
 import { besides, Thread } from '../thread.ts'

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import type { EventRecord } from '../../journal/event.ts'
-import { frame } from '../../kernel/id.ts'
+import { frame } from '../../core/ids.ts'
 import type { AttachmentRecord, Hold, Kept, KeptName, KeptQuery, Scope, Take, TakenPlace } from '../store.ts'
 
 /** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */

@@ -3,7 +3,7 @@
 // by a name is found by the name's digest.
 
 import type { ClientBase } from 'pg'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import { eraseFunction } from './keep.ts'
 
 const tables = `

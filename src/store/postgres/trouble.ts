@@ -1,6 +1,6 @@
 // A connection that breaks or a server that is away is told in our words, whatever was asked.
 
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../store.ts'
 
 /** What answers for itself, or asks the server nothing. */

@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { EventRecord, NewEvent } from '../../journal/event.ts'
-import { frame } from '../../kernel/id.ts'
+import { frame } from '../../core/ids.ts'
 import type { EventQuery, Scope } from '../store.ts'
 
 /** How many wait to be filed, at most: what a reader of one session looks through. */

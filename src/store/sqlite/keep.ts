@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { frame } from '../../kernel/id.ts'
+import { frame } from '../../core/ids.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
 import { EventEraser, scopeOf } from './feed.ts'
 import { KeptEraser } from './kept.ts'

@@ -2,7 +2,7 @@
 // fields of the records, so a row is a record.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 
 /** 'Pawl' as a number, in the file's header: tells our file from any other SQLite file. */
 const applicationId = 0x5061776c

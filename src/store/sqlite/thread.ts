@@ -3,7 +3,7 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { systemClock } from '../../kernel/time.ts'
+import { systemClock } from '../../core/clock.ts'
 import { beat, Heart } from '../heart.ts'
 import type { Written } from '../store.ts'
 import { busyTimeoutMs, isLong, type Question, type Setup, type Told, type Wal, type WriteAnswer } from './protocol.ts'

@@ -1,7 +1,7 @@
 // What SQLite says in numbers, in words: what happened to the file and what to do. Extended codes carry the plain one in their last byte.
 
 import { dirname } from 'node:path'
-import { PawlError } from '../../kernel/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../store.ts'
 
 /** What a file system says to the same effect as SQLITE_READONLY. */

@@ -5,8 +5,8 @@
 // processes write can be told apart only while one of ours is silent.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Soon } from '../../kernel/soon.ts'
-import type { Clock } from '../../kernel/time.ts'
+import type { Soon } from '../../core/maybe-promise.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Heart } from '../heart.ts'
 import type { Change, Written } from '../store.ts'
 import { besides, Thread } from '../thread.ts'

@@ -1,8 +1,8 @@
 // A process of a crash test: loads the module of the tool, makes the one call and tells how it ended, unless it ends itself on the way. Started
 // again on the same store, it finds what the one before left, asks for the same call, and so recovers it.
 
-import type { Outcome } from '../../kernel/outcome.ts'
-import type { Json } from '../../kernel/value.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import type { Json } from '../../core/value.ts'
 import { openRuntime } from '../../runtime.ts'
 import type { Runtime } from '../../runtime/options.ts'
 import { sqliteStore } from '../../store/sqlite/sqlite.ts'

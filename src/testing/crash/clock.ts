@@ -3,7 +3,7 @@
 // before left it.
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type Clock, systemClock } from '../../kernel/time.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 
 export interface JumpingClock extends Clock {
   /** What keeps this process alive now is no work under way. Until this is said, time stands. */

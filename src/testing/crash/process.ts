@@ -2,9 +2,9 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { extname, join } from 'node:path'
-import { PawlError } from '../../kernel/errors.ts'
-import type { Outcome } from '../../kernel/outcome.ts'
-import { systemClock } from '../../kernel/time.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { Answer } from '../../wait/resolution.ts'
 import { childMark, type Orders, type Said, type Told } from './words.ts'
 

@@ -1,8 +1,8 @@
 // What a crash test found: one point per crash, and how a run after it compares with one without.
 
-import { canonical } from '../../kernel/canonical.ts'
-import type { Outcome } from '../../kernel/outcome.ts'
-import type { Json } from '../../kernel/value.ts'
+import { canonical } from '../../core/canonical-json.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import type { Json } from '../../core/value.ts'
 
 export interface CrashRun {
   /** How the call ended; null if it did not. */

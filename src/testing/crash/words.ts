@@ -1,6 +1,6 @@
 // What the two processes of a crash test say to each other.
 
-import type { Outcome } from '../../kernel/outcome.ts'
+import type { Outcome } from '../../core/outcome.ts'
 import type { Answer } from '../../wait/resolution.ts'
 import type { CrashAt } from './writes.ts'
 

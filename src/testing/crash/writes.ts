@@ -1,6 +1,6 @@
 // The writes of a run, counted and named, and a process that ends itself at one of them.
 
-import type { Soon } from '../../kernel/soon.ts'
+import type { Soon } from '../../core/maybe-promise.ts'
 import type { Change, Store } from '../../store/store.ts'
 
 /** Where a process ends itself: before the n-th write, or when it is on record and nobody here has heard of it. */

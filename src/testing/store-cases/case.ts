@@ -1,7 +1,7 @@
 // TESTING: what a store case is, and what it asks of whoever runs it. No test framework: a case is a function that throws
 // (node:assert) when the store breaks a promise of store/store.ts, so a third party can run the cases on a store of their own.
 
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 
 /** What some cases need and some stores do not have. */

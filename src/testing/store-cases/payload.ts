@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { decode, encode, type Json } from '../../kernel/value.ts'
+import { decode, encode, type Json } from '../../core/value.ts'
 import { manualClock } from '../clock.ts'
 import type { StoreCase } from './case.ts'
 import * as r from './records.ts'

@@ -1,7 +1,7 @@
 // TESTING: the records that store cases write, with everything a case does not care about filled in.
 
 import assert from 'node:assert/strict'
-import { systemClock } from '../../kernel/time.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
 import type { NewEvent } from '../../journal/event.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 // The keywords about arrays.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import { counted } from '../problem.ts'
 import type { Maker } from './maker.ts'
 import type { Check } from './run.ts'

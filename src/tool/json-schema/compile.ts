@@ -2,7 +2,7 @@
 // of it becomes code, nothing is fetched, its patterns run in linear time, it is bounded in size and depth, references that
 // never get anywhere are refused here, and what one check may cost is bounded (run.ts).
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import type { Checked, JsonSchema } from '../problem.ts'
 import { arrayChecks, unevaluatedItems } from './arrays.ts'
 import { copied, draftOf, isObject, type Refuse, refuser } from './guard.ts'

@@ -1,8 +1,8 @@
 // The door for a plain JSON Schema: a bounded copy of it as JSON, and each keyword's own form checked, naming the place.
 // After this a schema cannot change under us, cannot be too big, and no keyword can surprise the compiler.
 
-import { PawlError } from '../../kernel/errors.ts'
-import type { Json } from '../../kernel/value.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Json } from '../../core/value.ts'
 import { type JsonSchema, received } from '../problem.ts'
 
 export const maxSchemaBytes = 256 * 1024

@@ -1,6 +1,6 @@
 // The keywords that combine schemas, and references. A union tells one thing: what was meant, if that is plain, else what it takes.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import type { Maker } from './maker.ts'
 import type { At, Check, Fault, Node, Run, Seen } from './run.ts'
 

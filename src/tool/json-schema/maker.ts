@@ -1,6 +1,6 @@
 // What a keyword needs from the compiler to become a check.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import type { Draft } from './guard.ts'
 import type { Pattern } from './pattern.ts'
 import type { Node, Resource } from './run.ts'

@@ -1,6 +1,6 @@
 // The keywords about objects. Own keys only: `__proto__`, `constructor` and `toString` are names like any other.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import { counted, quoted } from '../problem.ts'
 import { isObject } from './guard.ts'
 import type { Maker } from './maker.ts'

@@ -1,6 +1,6 @@
 // Where a reference points. Everything stays inside the schema: a base URI is a name here, and nothing is ever fetched.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import { type Draft, escaped, inner, isObject, maxSchemaNodes, type Refuse } from './guard.ts'
 import type { JsonSchema } from '../problem.ts'
 import type { Resource } from './run.ts'

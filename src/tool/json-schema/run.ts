@@ -4,7 +4,7 @@
 // references that doubles). So every node applied and every character matched is counted, and a check that exceeds the
 // budget ends in a problem instead of a stalled process.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import { pathText, type Problem, received } from '../problem.ts'
 
 /** Where in the value: a list from the leaf up, so that going down costs one small object and no text. */

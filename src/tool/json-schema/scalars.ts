@@ -1,6 +1,6 @@
 // type, const, enum and everything about one number or one string: one check, one fault, which says all that was expected.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import { formats } from './formats.ts'
 import { isObject } from './guard.ts'
 import type { Maker } from './maker.ts'

@@ -1,6 +1,6 @@
 // What a schema accepts, in a few words for a model: `integer >= 1`, `"low" | "high"`, `{kind: "circle", radius}`.
 
-import type { Json } from '../../kernel/value.ts'
+import type { Json } from '../../core/value.ts'
 import { brief, counted, quoted } from '../problem.ts'
 import { formats } from './formats.ts'
 import { isObject } from './guard.ts'

@@ -1,7 +1,7 @@
 // WORDS: a length of time, as milliseconds or as a string like '30s', '1.5h', '3d'.
 
 import { PawlError } from './errors.ts'
-import { said } from './said.ts'
+import { said } from './format-value.ts'
 
 export type Duration = number | string
 

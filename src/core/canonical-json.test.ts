@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize'
 import { fc } from '../../test/chance.ts'
 import { expect, test } from 'vitest'
-import { canonical } from './canonical.ts'
+import { canonical } from './canonical-json.ts'
 import type { Json } from './value.ts'
 
 test('CALL-6: one text for one content, the same as the reference implementation of RFC 8785', () => {

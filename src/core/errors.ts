@@ -3,7 +3,7 @@
 // Expected outcomes of a call are values (outcome.ts). What is thrown is a mistake of the host program or the loss of
 // something the host must provide (the store, the runtime). Each row says what happened in one sentence and what to do.
 
-import { backgroundErrors } from './background-errors.ts'
+import { backgroundErrors } from './task-errors.ts'
 import { fileErrors } from './file-errors.ts'
 import type { ErrorRow } from './error-row.ts'
 import { turnErrors } from './turn-errors.ts'
