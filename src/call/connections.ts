@@ -1,6 +1,6 @@
 // What is known of connections where a body runs: what there is, and what one execution was told.
 
-import { Redactor } from '../secret/redact.ts'
+import { Redactor } from '../security/redact.ts'
 import type { Connection } from '../tool/context.ts'
 
 /** A connection, and a mark that no other one has. */

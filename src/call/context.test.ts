@@ -5,7 +5,7 @@ import type { Invocation } from '../engine/engine.ts'
 import type { AttachmentRecord } from '../store/store.ts'
 import { Context } from './context.ts'
 import { sizesOf } from '../core/size-limits.ts'
-import { Redactor } from '../secret/redact.ts'
+import { Redactor } from '../security/redact.ts'
 import type { CallHost } from './host.ts'
 
 const some = tool({ name: 'some', description: 'Some', input: { type: 'object' }, execute: () => 1 })

@@ -3,7 +3,7 @@
 
 import type { CallRecord } from '../journal/call-state.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Redactor } from '../secret/redact.ts'
+import type { Redactor } from '../security/redact.ts'
 import type { Logger } from '../tool/context.ts'
 import type { Checked } from '../tool/schema.ts'
 import type { Tool } from '../tool/tool.ts'

@@ -2,7 +2,7 @@
 // and output, gathered and bounded.
 
 import type { Invocation } from '../engine/engine.ts'
-import type { RedactedStream } from '../secret/redact.ts'
+import type { RedactedStream } from '../security/redact.ts'
 import type { Progress } from '../tool/context.ts'
 import type { CallHost } from './host.ts'
 import { runOf } from './task-run.ts'

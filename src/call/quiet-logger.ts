@@ -1,7 +1,7 @@
 // The host's logger, as everything here uses it: what it throws, or rejects with later, must not change the fate of a call (CALL-2), and
 // secrets are not told to it (DUR-12).
 
-import type { Redactor } from '../secret/redact.ts'
+import type { Redactor } from '../security/redact.ts'
 import type { Logger } from '../tool/context.ts'
 
 export function neverThrowing(logger: Logger, redact: Redactor): Logger {

@@ -1,7 +1,7 @@
 // What is shown of an outcome, without secrets (DUR-12). The outcome itself stays as it is: code gets the value.
 
 import type { Outcome } from '../core/outcome.ts'
-import type { Redactor } from '../secret/redact.ts'
+import type { Redactor } from '../security/redact.ts'
 import { encode } from '../core/value.ts'
 import { clean } from './fit.ts'
 

@@ -6,7 +6,7 @@
 
 import { isRevealing, type Outcome } from '../core/outcome.ts'
 import { bytesIn, fits, startOf } from '../core/size-limits.ts'
-import type { Redactor } from '../secret/redact.ts'
+import type { Redactor } from '../security/redact.ts'
 import { isThenable, type Soon } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'
 import { decode, encode, isAttachment } from '../core/value.ts'

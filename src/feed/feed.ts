@@ -2,11 +2,11 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Redactor } from '../secret/redact.ts'
+import type { Redactor } from '../security/redact.ts'
 import { decode, fromRow, type Json } from '../core/value.ts'
 import type { EventRecord } from '../journal/event.ts'
 import { emittedName } from '../journal/task.ts'
-import { isUnreadable } from '../secret/seal.ts'
+import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
 /** What people read of an event. */

@@ -2,7 +2,7 @@
 
 import type { RememberedRule } from '../policy/remembered.ts'
 import type { Engine } from '../engine/engine.ts'
-import type { Redactor } from '../secret/redact.ts'
+import type { Redactor } from '../security/redact.ts'
 import { decode, type Json } from '../core/value.ts'
 import { type Clients, openClients } from './clients.ts'
 import { connectionFor, type Connections, openConnections } from './connections.ts'

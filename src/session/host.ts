@@ -6,7 +6,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
-import type { Seal } from '../secret/seal.ts'
+import type { Seal } from '../security/seal.ts'
 import type { Moves } from './moves.ts'
 import type { Standing } from './standing.ts'
 

@@ -2,7 +2,7 @@
 // order: with one of them missing, keys handed out before would be dead and what was sealed unreadable, so all of them must be given.
 
 import { PawlError } from '../core/errors.ts'
-import { fingerprintOf, type HostKeys, type HostSecret, hostSecret } from '../secret/host-keys.ts'
+import { fingerprintOf, type HostKeys, type HostSecret, hostSecret } from '../security/host-keys.ts'
 import type { Store } from './store.ts'
 
 export interface KeyOptions {

@@ -1,6 +1,6 @@
 // A store as a runtime sees it that seals what is sensitive: for who puts records into a store before a runtime is there.
 
-import { Seal } from '../secret/seal.ts'
+import { Seal } from '../security/seal.ts'
 import { type KeyOptions, openKeys } from './open-keys.ts'
 import { sealed } from './sealed.ts'
 import type { Store } from './store.ts'

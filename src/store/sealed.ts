@@ -9,7 +9,7 @@ import type { EventRecord, NewEvent } from '../journal/event.ts'
 import { isSealedUid } from '../journal/sealed.ts'
 import { frame } from '../core/ids.ts'
 import type { Soon } from '../core/maybe-promise.ts'
-import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../secret/seal.ts'
+import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../security/seal.ts'
 import type { AttachmentRecord, Change, Kept, KeptName, Store } from './store.ts'
 
 export interface SealedOptions {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Matcher, Stream } from '../../src/secret/matcher.ts'
-import { Redactor } from '../../src/secret/redact.ts'
+import { Matcher, Stream } from '../../src/security/secret-matcher.ts'
+import { Redactor } from '../../src/security/redact.ts'
 
 /** The same numbers every time. */
 let seed = 7

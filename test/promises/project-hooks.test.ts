@@ -1,6 +1,6 @@
 // CALL-8: project hooks change what the model reads of an outcome, and nothing else.
 
-import { Redactor } from '../../src/secret/redact.ts'
+import { Redactor } from '../../src/security/redact.ts'
 import { fail, type Hook, type ModelPart, readOutputTool, type Tool, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'

@@ -9,7 +9,7 @@ import { createRuntime, fail, type Logger, PawlError, type Runtime, type Runtime
 import { manualClock } from 'pawl/testing'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hostSecret } from '../../src/secret/host-keys.ts'
+import { hostSecret } from '../../src/security/host-keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { mortal, storeOf } from '../mortal.ts'
 import { type Server, startServer } from '../postgres/server.ts'

@@ -16,7 +16,7 @@ import {
   type StepRecord,
 } from '../../journal/call-state.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
-import { secretOf } from '../../secret/host-keys.ts'
+import { secretOf } from '../../security/host-keys.ts'
 import { derived } from '../../wait/key.ts'
 import { encodeResolution } from '../../wait/resolution.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'

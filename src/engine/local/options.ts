@@ -1,6 +1,6 @@
 // What the local engine is made of.
 
-import type { HostKeys } from '../../secret/host-keys.ts'
+import type { HostKeys } from '../../security/host-keys.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { CallPosition, CallRecord } from '../../journal/call-state.ts'

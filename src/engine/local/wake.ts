@@ -4,7 +4,7 @@
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
-import { isUnreadable } from '../../secret/seal.ts'
+import { isUnreadable } from '../../security/seal.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import { decodeResolution } from '../../wait/resolution.ts'

@@ -1,7 +1,7 @@
 // SPIKE: the worker that the test kills. Serves the call workflow with these tools, on the port and with the ledger that the
 // environment names. The ledger is the outside world: what is in it happened, whatever Restate remembers.
 
-import { Redactor } from '../../../src/secret/redact.ts'
+import { Redactor } from '../../../src/security/redact.ts'
 import { createEndpointHandler } from '@restatedev/restate-sdk'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http2'

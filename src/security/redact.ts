@@ -3,7 +3,7 @@
 // stays as it is.
 
 import { PawlError } from '../core/errors.ts'
-import { Matcher, Stream } from './matcher.ts'
+import { Matcher, Stream } from './secret-matcher.ts'
 import { redactDeep } from './redact-deep.ts'
 
 /** Shorter ones would take words out of ordinary text. */
