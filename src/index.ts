@@ -3,7 +3,7 @@
 export type { CallAsk, CallOutcome, OpenCall } from './session/ask.ts'
 export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './session/session.ts'
 export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/calls.ts'
-export type { EventRecord, EventType } from './journal/event.ts'
+export type { EventRecord, EventType } from './store/records/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ExplainCall, Explained } from './call/explain.ts'
 export type { AppFactory } from './call/apps.ts'
@@ -18,7 +18,7 @@ export type { Decision, Explanation, Vote as PolicyVote } from './policy/decide.
 export type { AcceptChange, Quarantine, QuarantinedTool } from './people/pins.ts'
 export type { PolicyDefinition, Rule } from './policy/rules.ts'
 export type { RememberedRule } from './policy/remembered.ts'
-export type { Preview, Vote } from './journal/asks.ts'
+export type { Preview, Vote } from './store/records/approval-request.ts'
 export type { ClientCall, ClientCallAt } from './people/clients.ts'
 export type { ConnectionListed, ConnectionOf, Connections } from './people/connections.ts'
 export type { DecideAnswer } from './people/decide.ts'
@@ -41,7 +41,7 @@ export type {
 export type { Sizes } from './core/size-limits.ts'
 export type { Clock } from './core/clock.ts'
 export type { Ids } from './core/ids.ts'
-export type { Answer } from './wait/resolution.ts'
+export type { Answer } from './store/records/resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './core/value.ts'
 export type {
   AskedQuestion,
@@ -132,7 +132,7 @@ export { type ErrorCode, PawlError } from './core/errors.ts'
 export { notice } from './session/notice.ts'
 export { readOutputTool } from './tool/read-output.ts'
 export { StepError } from './call/step.ts'
-export { WaitError } from './wait/resolution.ts'
+export { WaitError } from './store/records/resolution.ts'
 export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tool/convert.ts'
 export type {
   AssistantMessage,

@@ -1,8 +1,8 @@
 // A crash without a process: a store that, for one of its users, stops answering in the middle of everything. Another user of the
 // same store goes on and finds what had become durable. Real kills are in test/chaos; this is for crashes at a chosen place.
 
-import { memoryStore } from '../src/store/memory.ts'
-import { sqliteStore } from '../src/store/sqlite/sqlite.ts'
+import { memoryStore } from '../src/store/memory/memory-store.ts'
+import { sqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../src/store/store.ts'
 import type { ManualClock } from '../src/testing/clock.ts'
 

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as pawl from 'pawl'
 import * as testing from 'pawl/testing'
-import { legalMoves } from '../src/journal/call-state.ts'
-import type { EventType } from '../src/journal/event.ts'
+import { legalMoves } from '../src/store/records/call-record.ts'
+import type { EventType } from '../src/store/records/event.ts'
 import { errorTable } from '../src/core/errors.ts'
 
 /** On disk in every store: one that is missing here, or is not written any more, is refused by the compiler. */

@@ -1,10 +1,10 @@
 // A call that somebody waits for goes on as a task: its caller, its model or a rule moves it to the background. It stays the call it is, with its place,
 // its clocks and its attempts; from now on nobody waits for it, and how it ended is told as of any task.
 
-import { eventOf } from '../journal/event.ts'
-import type { CallOptions, CallPosition, CallRecord } from '../journal/call-state.ts'
-import { isStepBatch } from '../journal/message.ts'
-import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '../journal/task.ts'
+import { eventOf } from '../store/records/event.ts'
+import type { CallOptions, CallPosition, CallRecord } from '../store/records/call-record.ts'
+import { isStepBatch } from '../store/records/conversation.ts'
+import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import type { Store } from '../store/store.ts'

@@ -1,10 +1,10 @@
 // What people are asked by a body that waits for them inside, or about a call that it made, or by an agent that it lets work: its call waits for them too.
 
-import type { AskItem } from '../journal/asks.ts'
-import type { CallOptions, CallRecord } from '../journal/call-state.ts'
-import { atWork, parentName, type ParentRow, workingName } from '../journal/message.ts'
+import type { AskItem } from '../store/records/approval-request.ts'
+import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
+import { atWork, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
 import { frame } from '../core/ids.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { inBackground } from './in-background.ts'
 

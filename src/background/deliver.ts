@@ -2,9 +2,9 @@
 // One that cannot start stays there and is tried again, ever later; none stands in the way of another.
 
 import { decode, encode, type Json } from '../core/value.ts'
-import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
-import { noticeAdded, noticeOf } from '../journal/notice.ts'
-import { endName, noticeKey } from '../journal/task.ts'
+import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
+import { noticeAdded, noticeOf } from '../store/records/notice.ts'
+import { endName, noticeKey } from '../store/records/task-record.ts'
 import type { Change, Guard, Kept } from '../store/store.ts'
 import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
 import type { Owner } from './host.ts'

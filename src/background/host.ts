@@ -1,8 +1,8 @@
 // What tasks, schedules and triggers need from the runtime around them.
 
 import type { Asked, Engine } from '../engine/engine.ts'
-import type { CallRecord } from '../journal/call-state.ts'
-import type { TaskTerms } from '../journal/task-terms.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
+import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'

@@ -1,9 +1,9 @@
 // Whether somebody waits for a call, or it goes on by itself.
 
-import type { CallOptions } from '../journal/call-state.ts'
-import { parentName, type ParentRow } from '../journal/message.ts'
-import { movedId, taskName } from '../journal/task.ts'
-import { isThere } from '../store/readable.ts'
+import type { CallOptions } from '../store/records/call-record.ts'
+import { parentName, type ParentRow } from '../store/records/conversation.ts'
+import { movedId, taskName } from '../store/records/task-record.ts'
+import { isThere } from '../store/read-or-report.ts'
 import type { Store } from '../store/store.ts'
 
 interface Scope {

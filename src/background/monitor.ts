@@ -1,11 +1,11 @@
 // A monitor: the task by which a model sees a schedule that it made (TASK-1). It is no call: what it does is read from the schedule. It runs as long as
 // that is there, has succeeded when that is over, and is cancelled with it. How it ended is on record with the end of the schedule, and stays.
 
-import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
-import { messageName, orderName, taskName, type TaskRow } from '../journal/task.ts'
+import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
+import { messageName, orderName, taskName, type TaskRow } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Guard, Kept, Store } from '../store/store.ts'
 import type { Task, TaskMessage } from '../tool/task.ts'
 import { readRow, scheduleName, type ScheduleRow, type Scope } from './schedule-row.ts'

@@ -1,13 +1,24 @@
 // A task as it stands, read from its call and from what is kept beside it.
 
-import type { CallRecord } from '../journal/call-state.ts'
-import { logPath, movedId, newRun, resultPath, runName, stateOf, taskBatch, taskName, type TaskRow, type TaskRun } from '../journal/task.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
+import {
+  logPath,
+  movedId,
+  newRun,
+  resultPath,
+  runName,
+  stateOf,
+  taskBatch,
+  taskName,
+  type TaskRow,
+  type TaskRun,
+} from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { type TaskState, taskStates } from '../core/task-state.ts'
 import { decode } from '../core/value.ts'
-import { everyKept } from '../store/every-kept.ts'
-import { readable } from '../store/readable.ts'
+import { everyKept } from '../store/iterate-documents.ts'
+import { readable } from '../store/read-or-report.ts'
 import type { Kept, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tool/task.ts'
 import { AskedUnder } from './asked-under.ts'

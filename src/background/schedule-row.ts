@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { canonical } from '../core/canonical-json.ts'
 import { frame } from '../core/ids.ts'
-import { messageName } from '../journal/task.ts'
+import { messageName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/value.ts'
 import { lastSlots, nextAfter, type Timing } from '../schedule/cron.ts'

@@ -1,7 +1,7 @@
 // What becomes of a schedule, as it goes on record: its rows, the monitor that stands for it, and what the feed tells of both. The facts are read from
 // what the schedule was and what it is then, so none can be forgotten.
 
-import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
+import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import type { Change, Store } from '../store/store.ts'
 import { monitorEnds } from './monitor.ts'
 import { keepSchedule, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'

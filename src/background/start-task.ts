@@ -1,9 +1,9 @@
 // Starts a task (TASK-1): a call at a place of its own, on record together with what makes a task of it. Any worker that has the tool runs it.
 
 import { sameContent } from '../engine/content.ts'
-import { eventOf } from '../journal/event.ts'
-import { childName, endName, logPath, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../journal/task.ts'
-import type { TaskTerms } from '../journal/task-terms.ts'
+import { eventOf } from '../store/records/event.ts'
+import { childName, endName, logPath, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../store/records/task-record.ts'
+import type { TaskTerms } from '../store/records/task-terms.ts'
 import { filePath } from '../files/path.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'

@@ -1,7 +1,7 @@
 // Waits until a task has ended, or needs somebody. Whoever waits for the end is told by the engine; what lies between is looked for when
 // something has changed.
 
-import { runName, type TaskRun } from '../journal/task.ts'
+import { runName, type TaskRun } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { milliseconds } from '../core/duration.ts'
 import { isTerminal } from '../core/task-state.ts'

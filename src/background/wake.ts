@@ -3,8 +3,8 @@
 // that takes it puts the turn on record. So it is woken once, across workers and crashes.
 
 import type { Asked } from '../engine/engine.ts'
-import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '../journal/message.ts'
-import { endName } from '../journal/task.ts'
+import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '../store/records/conversation.ts'
+import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Change, Guard, Kept, Store } from '../store/store.ts'

@@ -6,7 +6,7 @@ import { bytesIn, fits } from '../core/size-limits.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, holdsAttachment } from '../core/value.ts'
 import { hides, untoldProblem } from '../tool/hidden.ts'
-import { taskBatch } from '../journal/task.ts'
+import { taskBatch } from '../store/records/task-record.ts'
 import type { BackgroundHost, Owner } from './host.ts'
 import { namesFolder, titleOf } from './start-task.ts'
 

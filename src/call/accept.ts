@@ -2,7 +2,7 @@
 // input, and always sees the recorded form: once accepted, a later execution uses what is on record and asks nobody again.
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
-import type { CallTerms } from '../journal/call-state.ts'
+import type { CallTerms } from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../core/size-limits.ts'
 import { decode, encode, type Json } from '../core/value.ts'

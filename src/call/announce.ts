@@ -3,7 +3,7 @@
 // there is an id that is always the same.
 
 import type { Drive, Invocation, Stop } from '../engine/engine.ts'
-import { type CallOptions, type CallRecord, type WaitRecord, waitTermsOf } from '../journal/call-state.ts'
+import { type CallOptions, type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'

@@ -5,7 +5,7 @@
 // the next number. A denial, an answer and silence end the call, whatever the policy says by then.
 
 import type { AskedWait, Invocation, ToSettle, Wait } from '../engine/engine.ts'
-import { type Decided, decidedOf, type Vote } from '../journal/asks.ts'
+import { type Decided, decidedOf, type Vote } from '../store/records/approval-request.ts'
 import { failure } from '../core/outcome.ts'
 import { fingerprintOf } from '../policy/fingerprint.ts'
 import { isEnough } from '../policy/approval.ts'

@@ -3,7 +3,7 @@
 
 import { createHash, createHmac } from 'node:crypto'
 import type { Invocation } from '../engine/engine.ts'
-import { isSealedUid, sealedUid } from '../journal/sealed.ts'
+import { isSealedUid, sealedUid } from '../store/records/sealed-uid.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName, longestName } from '../core/ids.ts'
 import { bytesIn, fits, type Sizes } from '../core/size-limits.ts'

@@ -3,7 +3,7 @@
 
 import { milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'
-import type { CallOptions } from '../journal/call-state.ts'
+import type { CallOptions } from '../store/records/call-record.ts'
 import type { Clocks } from '../tool/terms.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 

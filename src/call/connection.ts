@@ -3,7 +3,7 @@
 // result holds of them is taken out before it is settled.
 
 import type { Driven, ToSettle, Wait } from '../engine/engine.ts'
-import { decidedOf } from '../journal/asks.ts'
+import { decidedOf } from '../store/records/approval-request.ts'
 import { isLoss } from '../core/errors.ts'
 import { failure, isRevealing, notRevealing } from '../core/outcome.ts'
 import { encode } from '../core/value.ts'

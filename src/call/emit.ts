@@ -2,7 +2,7 @@
 // is declared as terminal ends the task, also when its worker dies before the body has ended.
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
-import { emittedName } from '../journal/task.ts'
+import { emittedName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { failure } from '../core/outcome.ts'
 import { bytesIn, fits } from '../core/size-limits.ts'

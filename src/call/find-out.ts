@@ -2,8 +2,8 @@
 // (answer), that it may be run again (approve), or that it stays unknown (deny). Silence leaves it unknown too.
 
 import type { AskedWait, Driven, Invocation, ToSettle } from '../engine/engine.ts'
-import type { AskTerms } from '../journal/ask-terms.ts'
-import { type Decided, decidedOf } from '../journal/asks.ts'
+import type { AskTerms } from '../store/records/approval-terms.ts'
+import { type Decided, decidedOf } from '../store/records/approval-request.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import { type AskedTogether, together } from '../policy/decide.ts'

@@ -1,7 +1,7 @@
 // What the pipeline needs from the runtime around it.
 
 import type { Asked, Invocation, StepBeside } from '../engine/engine.ts'
-import type { CallRequest } from '../journal/call-state.ts'
+import type { CallRequest } from '../store/records/call-record.ts'
 import type { SessionFiles } from '../core/session-files.ts'
 import type { SessionValues } from '../core/session-values.ts'
 import type { Redactor } from '../security/redact.ts'

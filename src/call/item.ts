@@ -1,9 +1,9 @@
 // What a person will see of a call that asks (POL-6): what would run, why they are asked, what it may do, and exactly which arguments.
 
 import type { WaitSpec } from '../engine/engine.ts'
-import type { AskKind, AskTerms } from '../journal/ask-terms.ts'
-import type { AskItem, Vote } from '../journal/asks.ts'
-import type { WaitTerms } from '../journal/call-state.ts'
+import type { AskKind, AskTerms } from '../store/records/approval-terms.ts'
+import type { AskItem, Vote } from '../store/records/approval-request.ts'
+import type { WaitTerms } from '../store/records/call-record.ts'
 import type { AskedTogether } from '../policy/decide.ts'
 import { encode } from '../core/value.ts'
 import { shownArgs } from '../tool/hidden.ts'

@@ -1,7 +1,7 @@
 // WAIT-6: a value that would be the outcome of a parked call is checked against the tool's output schema before it is taken. A runtime that
 // does not have the tool cannot check: it says so and writes nothing, instead of taking what the call would then fail with.
 
-import type { CallRecord } from '../journal/call-state.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, encode } from '../core/value.ts'
 import { checkedFor, type Judge, toolOf } from './judge.ts'

@@ -2,8 +2,8 @@
 // become, for the tool as it was shown: one that has changed since asks again. The call checks them again when it goes on: hooks and prepare
 // have their word there too.
 
-import type { AskItem } from '../journal/asks.ts'
-import type { CallRecord } from '../journal/call-state.ts'
+import type { AskItem } from '../store/records/approval-request.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { spawnName } from '../core/task-state.ts'
 import { decode, encode, isAttachment, type Json } from '../core/value.ts'

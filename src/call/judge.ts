@@ -1,7 +1,7 @@
 // Checking what people or the outside give for a call that nobody drives at the moment: by the tool's schemas, contained, and not waited for
 // without end. A runtime that does not have the tool cannot check.
 
-import type { CallRecord } from '../journal/call-state.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Logger } from '../tool/context.ts'

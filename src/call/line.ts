@@ -3,7 +3,7 @@
 // may start when everything in the one before has left. A call that waits for the outside has left. Equal keys of a segment are in
 // turn as well: the next one may start when the one before has left, however often that one is tried.
 
-import type { CallPosition } from '../journal/call-state.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
 import type { Concurrency } from '../tool/terms.ts'
 
 interface Segment {

@@ -1,7 +1,7 @@
 // ctx.complete and ctx.turn: a body that asks a model (SESS-5), and one that lets an agent work in a session of its own (SESS-6). Both are on record: a body
 // that runs again gets the same answer, and finds the same agent.
 
-import { completionKey } from '../journal/completion-key.ts'
+import { completionKey } from '../store/records/completion-key.ts'
 import { isLoss } from '../core/errors.ts'
 import { decode, encode } from '../core/value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tool/context.ts'

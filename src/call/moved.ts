@@ -1,8 +1,8 @@
 // A call that somebody waited for and that was moved to the background: it does not know so itself, as whoever moved it may have been another process.
 
 import type { Invocation } from '../engine/engine.ts'
-import { noticeOf } from '../journal/notice.ts'
-import { movedId, noticeKey, taskName, type TaskRow } from '../journal/task.ts'
+import { noticeOf } from '../store/records/notice.ts'
+import { movedId, noticeKey, taskName, type TaskRow } from '../store/records/task-record.ts'
 import type { CallHost } from './host.ts'
 
 async function movedRow({ beside, request, options }: Invocation): Promise<{ id: string; row: TaskRow } | null> {

@@ -1,7 +1,7 @@
 // What a person reads before they decide (POL-6): the tool's own words, or a sentence made of the arguments. What fails or lies too long in
 // coming is left out: a person is asked all the same, and sees the arguments.
 
-import type { Preview } from '../journal/asks.ts'
+import type { Preview } from '../store/records/approval-request.ts'
 import type { Json } from '../core/value.ts'
 import { shownArgs } from '../tool/hidden.ts'
 import type { ApprovalFacts, PreviewGiven, Tool } from '../tool/tool.ts'

@@ -1,7 +1,7 @@
 // What to do with a call whose worker died over its body (DUR-3): decided from the recorded state and the live definition.
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
-import type { Interruption } from '../journal/call-state.ts'
+import type { Interruption } from '../store/records/call-record.ts'
 import { fail, type Failure, failure, type Outcome, ToolFailure } from '../core/outcome.ts'
 import { encode, type Json } from '../core/value.ts'
 import type { Soon } from '../core/maybe-promise.ts'

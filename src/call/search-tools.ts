@@ -1,7 +1,7 @@
 // tool_search, seen from its body (SESS-8): it looks through the tools of its turn, on whatever worker it runs, and what it finds is revealed to the
 // session in the write that settles the call.
 
-import { revealedName } from '../journal/message.ts'
+import { revealedName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Json } from '../core/value.ts'
 import { findTools, foundTools, toolSearchTool } from '../tool/tool-search.ts'

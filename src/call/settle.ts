@@ -5,7 +5,7 @@ import type { Invocation } from '../engine/engine.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../core/outcome.ts'
 import { encode } from '../core/value.ts'
-import { WaitError } from '../wait/resolution.ts'
+import { WaitError } from '../store/records/resolution.ts'
 import type { CallHost } from './host.ts'
 import { keepTrouble } from './trouble.ts'
 

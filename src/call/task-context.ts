@@ -3,9 +3,9 @@
 // The n-th signal of a name meets the n-th wait for it. Both sides change one thing that is kept, by compare-and-set: the sender adds a
 // signal and answers the wait that stands for it, the body takes the signal or leaves its wait there. So whoever is first, none is lost.
 
-import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../journal/signal-names.ts'
-import { type Heard, heardBy, noSignals, type Signals } from '../journal/signals.ts'
-import { messageName, signalsName } from '../journal/task.ts'
+import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../store/records/signal-names.ts'
+import { type Heard, heardBy, noSignals, type Signals } from '../store/records/signals.ts'
+import { messageName, signalsName } from '../store/records/task-record.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { bytesIn, fits } from '../core/size-limits.ts'
@@ -13,7 +13,7 @@ import { filePath } from '../files/path.ts'
 import type { InputRequest, TaskArtifact } from '../core/task-state.ts'
 import { decode, encode, fromRow, type Json, toRow } from '../core/value.ts'
 import type { TaskContext, TaskMessage } from '../tool/task.ts'
-import { WaitError } from '../wait/resolution.ts'
+import { WaitError } from '../store/records/resolution.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
 import type { RunOfTask } from './task-run.ts'

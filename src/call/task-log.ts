@@ -4,7 +4,7 @@
 import { growingLog, type GrowingLog, rowsOfAppend, rowsOfLog } from '../files/log.ts'
 import { rowsOfNew } from '../files/rows.ts'
 import type { Invocation } from '../engine/engine.ts'
-import type { TaskRun } from '../journal/task.ts'
+import type { TaskRun } from '../store/records/task-record.ts'
 import type { Clock } from '../core/clock.ts'
 
 /** Characters. */

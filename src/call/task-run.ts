@@ -2,7 +2,7 @@
 // holds the call together with what else it writes, so that a worker which lost the call can write none of it.
 
 import type { Invocation, StepBeside, ToSettle } from '../engine/engine.ts'
-import { noticeOf } from '../journal/notice.ts'
+import { noticeOf } from '../store/records/notice.ts'
 import {
   logPath,
   newRun,
@@ -16,8 +16,8 @@ import {
   type TaskRun,
   type TaskUpdate,
   updated,
-} from '../journal/task.ts'
-import type { TaskTerms } from '../journal/task-terms.ts'
+} from '../store/records/task-record.ts'
+import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { TaskProgress } from '../core/task-state.ts'
 import { frame } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'

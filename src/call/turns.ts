@@ -1,8 +1,8 @@
 // Whose turn it is: the places of calls in the lines of their batches (line.ts), and who has a word in when one leaves.
 
 import { abortsTurn, type Outcome } from '../core/outcome.ts'
-import type { CallPosition } from '../journal/call-state.ts'
-import { Places } from '../journal/places.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
+import { Places } from '../store/records/position-map.ts'
 import type { Concurrency } from '../tool/terms.ts'
 import type { Families } from './family.ts'
 import { Line, type Place } from './line.ts'

@@ -11,7 +11,7 @@ import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptio
 import { onCrashOf } from '../tool/hints.ts'
 import type { Tasks } from '../tool/task.ts'
 import type { Tool } from '../tool/tool.ts'
-import { WaitError } from '../wait/resolution.ts'
+import { WaitError } from '../store/records/resolution.ts'
 import type { Around } from './around.ts'
 import { attachmentsOf } from './attachments-of.ts'
 import { emitting } from './emit.ts'

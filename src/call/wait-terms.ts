@@ -1,6 +1,6 @@
 // What a body says of a wait, checked and in the form in which it is kept.
 
-import type { WaitTerms } from '../journal/call-state.ts'
+import type { WaitTerms } from '../store/records/call-record.ts'
 import { closeNames } from '../core/similar-names.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName, longestName } from '../core/ids.ts'

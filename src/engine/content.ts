@@ -1,7 +1,7 @@
 // Whether two calls ask for the same. Their hashes tell, unless one of them is keyed and the other is not, or with another key: sealing was
 // turned on or off between them, or the host's secret was replaced. Then what they ask is compared itself.
 
-import type { CallOptions } from '../journal/call-state.ts'
+import type { CallOptions } from '../store/records/call-record.ts'
 import { canonical } from '../core/canonical-json.ts'
 import type { Json } from '../core/value.ts'
 

@@ -12,8 +12,8 @@
 
 import type { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { AskTerms } from '../journal/ask-terms.ts'
-import type { AskItem } from '../journal/asks.ts'
+import type { AskTerms } from '../store/records/approval-terms.ts'
+import type { AskItem } from '../store/records/approval-request.ts'
 import type {
   CallOptions,
   CallPosition,
@@ -24,9 +24,9 @@ import type {
   Resolution,
   WaitRecord,
   WaitTerms,
-} from '../journal/call-state.ts'
-import type { EventBodies, EventType, Told } from '../journal/event.ts'
-import type { CallTimes } from '../journal/times.ts'
+} from '../store/records/call-record.ts'
+import type { EventBodies, EventType, Told } from '../store/records/event.ts'
+import type { CallTimes } from '../store/records/call-times.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import type { AttachmentRecord, Change, Guard, KeptName } from '../store/store.ts'
 

@@ -7,7 +7,7 @@
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../core/errors.ts'
 import { frame, type Ids } from '../core/ids.ts'
-import { type EventBodies, eventOf } from '../journal/event.ts'
+import { type EventBodies, eventOf } from '../store/records/event.ts'
 import { fencedBy } from '../store/fenced-by.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Change, Committed, Guard, Kept, Store } from '../store/store.ts'

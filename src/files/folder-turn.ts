@@ -5,7 +5,7 @@
 // change the folder at any time: what they do is seen when it is looked at, and counted when it is measured.
 
 import { createHash } from 'node:crypto'
-import { type EventBodies, eventOf } from '../journal/event.ts'
+import { type EventBodies, eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'

@@ -3,7 +3,7 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
-import type { CallState } from '../journal/call-state.ts'
+import type { CallState } from '../store/records/call-record.ts'
 import type { Store, StoreFacts, Unsettled } from '../store/store.ts'
 
 export interface Ailment {

@@ -13,9 +13,9 @@ import {
   taskName,
   type TaskRow,
   wakeName,
-} from '../journal/task.ts'
-import { everyKept } from '../store/every-kept.ts'
-import { isThere, readable } from '../store/readable.ts'
+} from '../store/records/task-record.ts'
+import { everyKept } from '../store/iterate-documents.ts'
+import { isThere, readable } from '../store/read-or-report.ts'
 import type { Change, Store } from '../store/store.ts'
 
 interface Scope {

@@ -7,7 +7,7 @@ import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { eraseOccurrences, forgetOccurrences, forgetTasks } from './forget-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
-import { withAgents } from '../store/with-agents.ts'
+import { withAgents } from '../store/agent-sessions.ts'
 
 export interface PruneOptions {
   /** Forget what settled longer ago than this … */

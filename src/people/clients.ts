@@ -1,13 +1,13 @@
 // Calls that were handed to the caller (SESS-7): which they are, and their results. Only what was handed out in this session, and still is,
 // can be answered; everything else is as unknown as what never was.
 
-import type { CallOptions, CallRecord, WaitRecord } from '../journal/call-state.ts'
+import type { CallOptions, CallRecord, WaitRecord } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/value.ts'
 import type { Engine, ResolveAnswer } from '../engine/engine.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
-import { type Answer, checkedAnswer } from '../wait/resolution.ts'
+import { type Answer, checkedAnswer } from '../store/records/resolution.ts'
 import { itemIn } from './inbox.ts'
 
 /** A call for the caller to run. */

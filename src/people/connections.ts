@@ -2,14 +2,14 @@
 // nobody else. Who connects a provider lets the calls go on that wait for it.
 
 import { createHash } from 'node:crypto'
-import type { Vote } from '../journal/asks.ts'
-import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
+import type { Vote } from '../store/records/approval-request.ts'
+import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
 import { frame, isName, type Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { KeptName, Store } from '../store/store.ts'
 import { itemIn } from './inbox.ts'
 import { isPerson } from './word.ts'

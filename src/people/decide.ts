@@ -2,9 +2,9 @@
 // what was decided. Where it takes several people, an approval is a vote until there are enough. Every word is an event: who, through which
 // door, on what exactly.
 
-import { type AskItem, type Decided, decidedOf, itemName, type Vote } from '../journal/asks.ts'
-import { type CallRecord, type WaitRecord, waitTermsOf } from '../journal/call-state.ts'
-import { type EventBodies, eventOf } from '../journal/event.ts'
+import { type AskItem, type Decided, decidedOf, itemName, type Vote } from '../store/records/approval-request.ts'
+import { type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
+import { type EventBodies, eventOf } from '../store/records/event.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'
@@ -13,7 +13,7 @@ import { mayNot, type MayNot, mayNotWords } from '../policy/approval.ts'
 import type { RememberedRule } from '../policy/remembered.ts'
 import type { Seal } from '../security/seal.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
-import { decodeResolution, timedOut } from '../wait/resolution.ts'
+import { decodeResolution, timedOut } from '../store/records/resolution.ts'
 import type { Engine } from '../engine/engine.ts'
 import { itemIn, verbsFor } from './inbox.ts'
 import { answerTo } from './question.ts'

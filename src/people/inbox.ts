@@ -1,13 +1,13 @@
 // The inbox (POL-6): all that waits for people, with what would run, its effect, its arguments and a preview. It costs what it shows: an
 // item is kept from the moment a call asks until it has its answer.
 
-import type { AskKind } from '../journal/ask-terms.ts'
-import type { AskItem, Preview, QuestionShape, Vote } from '../journal/asks.ts'
+import type { AskKind } from '../store/records/approval-terms.ts'
+import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/value.ts'
 import type { Redactor } from '../security/redact.ts'
-import { workingName } from '../journal/message.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { workingName } from '../store/records/conversation.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Kept, Store } from '../store/store.ts'
 
 export type InboxKind = Exclude<AskKind, 'client'>

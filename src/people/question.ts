@@ -1,6 +1,6 @@
 // Questions to people (POL-5): a text, a secret, or a choice. Pure.
 
-import type { QuestionShape } from '../journal/asks.ts'
+import type { QuestionShape } from '../store/records/approval-request.ts'
 import type { Json } from '../core/value.ts'
 
 const longestAnswer = 16 * 1024

@@ -1,11 +1,11 @@
 // Rules that people made when they decided (POL-3): listed, with an end, and revocable.
 
-import type { Vote } from '../journal/asks.ts'
-import { eventOf } from '../journal/event.ts'
+import type { Vote } from '../store/records/approval-request.ts'
+import { eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { RememberedRule } from '../policy/remembered.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Kept, KeptName, Store } from '../store/store.ts'
 import { isPerson } from './word.ts'
 

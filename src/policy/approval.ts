@@ -1,7 +1,7 @@
 // POLICY, approvals (POL-3): who may decide, and when enough people have. Pure; people/decide.ts asks before it writes, and call/approve.ts
 // asks again before anything runs, by the policy of that moment.
 
-import type { AskedOf, AskItem, Vote } from '../journal/asks.ts'
+import type { AskedOf, AskItem, Vote } from '../store/records/approval-request.ts'
 import { compileGlobs } from './rules.ts'
 import { refuseAt } from './pattern.ts'
 

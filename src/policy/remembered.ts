@@ -1,7 +1,7 @@
 // POLICY, what people decided for next time too (POL-3). A remembered decision answers an ask; it is no vote, so it never beats a deny, and
 // never an ask that wants more people than made it. It is bound to the tool as it was defined: a changed tool asks again.
 
-import type { Vote } from '../journal/asks.ts'
+import type { Vote } from '../store/records/approval-request.ts'
 import type { Json } from '../core/value.ts'
 import { type AskedTogether } from './decide.ts'
 import { isEnough } from './approval.ts'

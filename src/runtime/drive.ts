@@ -3,8 +3,8 @@
 import { endTool } from '../background/end.ts'
 import type { Drive, Invocation } from '../engine/engine.ts'
 import { announceTool } from '../engine/local/announce-tool.ts'
-import { absentTool } from '../journal/call-state.ts'
-import { isTurn } from '../journal/message.ts'
+import { absentTool } from '../store/records/call-record.ts'
+import { isTurn } from '../store/records/conversation.ts'
 
 interface Drivers {
   readonly calls: Drive

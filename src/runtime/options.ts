@@ -43,7 +43,7 @@ import type { Provider } from '../tool/provider.ts'
 import type { RuntimeTools } from '../tool/registry.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { ToolSearch } from '../tool/tool-search.ts'
-import type { Answer } from '../wait/resolution.ts'
+import type { Answer } from '../store/records/resolution.ts'
 
 export interface RuntimeOptions {
   /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */

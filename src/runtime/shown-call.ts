@@ -3,7 +3,7 @@
 import type { HookFacts } from '../call/hook.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Show } from '../call/show.ts'
-import type { CallOptions, CallRecord } from '../journal/call-state.ts'
+import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode } from '../core/value.ts'
 import { readOutputName } from '../tool/read-output.ts'

@@ -2,7 +2,7 @@
 
 import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
 import type { Asked, Invocation } from '../engine/engine.ts'
-import type { TaskTerms } from '../journal/task-terms.ts'
+import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Seal } from '../security/seal.ts'
 import type { StartedBy } from '../background/tasks.ts'

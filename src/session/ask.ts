@@ -2,9 +2,9 @@
 
 import { closeNames } from '../core/similar-names.ts'
 import type { ModelPart } from '../call/project.ts'
-import type { AskKind } from '../journal/ask-terms.ts'
-import type { CallPosition } from '../journal/call-state.ts'
-import type { CallTimes } from '../journal/times.ts'
+import type { AskKind } from '../store/records/approval-terms.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
+import type { CallTimes } from '../store/records/call-times.ts'
 import type { Duration } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { frame, longestName } from '../core/ids.ts'

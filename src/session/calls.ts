@@ -1,16 +1,16 @@
 // The calls of a session as they are on record, for callers and operators: how far each has come, how it ended, its steps and waits.
 // Never the keys of waits, nor what an internal error said: the log has that.
 
-import type { CallOptions, CallRecord, CallState, StepRecord, WaitRecord } from '../journal/call-state.ts'
-import { usageName } from '../journal/message.ts'
+import type { CallOptions, CallRecord, CallState, StepRecord, WaitRecord } from '../store/records/call-record.ts'
+import { usageName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
 import { decode, type Json } from '../core/value.ts'
 import { sumOf, together, type UsageRow } from '../model/account.ts'
 import type { UsageOf } from '../model/turn.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
-import { decodeResolution, kindOf, type ResolutionKind } from '../wait/resolution.ts'
+import { decodeResolution, kindOf, type ResolutionKind } from '../store/records/resolution.ts'
 import { keyBatch } from './ask.ts'
 
 export interface CallSummary {

@@ -2,7 +2,7 @@
 
 import type { HookFacts } from '../call/hook.ts'
 import type { Asked, Settled } from '../engine/engine.ts'
-import { noTimes } from '../journal/times.ts'
+import { noTimes } from '../store/records/call-times.ts'
 import { abortsTurn, failure, type Outcome } from '../core/outcome.ts'
 import { decode } from '../core/value.ts'
 import type { CallAsk } from './ask.ts'

@@ -4,7 +4,7 @@
 
 import { merged, type ModelPart } from '../call/project.ts'
 import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
-import type { AskKind } from '../journal/ask-terms.ts'
+import type { AskKind } from '../store/records/approval-terms.ts'
 import type { CallOutcome } from './ask.ts'
 
 const waitsFor: Readonly<Record<AskKind | 'completion' | 'running', string>> = {

@@ -1,8 +1,8 @@
 // A session as it is on record, to be taken elsewhere: its calls with their steps and waits, and the attachments they speak of. Plain JSON. It holds what was
 // asked and given, in the clear: keep it where the store may be kept.
 
-import type { CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
-import { attachmentsIn } from '../journal/uses.ts'
+import type { CallRecord, StepRecord, WaitRecord } from '../store/records/call-record.ts'
+import { attachmentsIn } from '../store/records/attachment-refs.ts'
 import type { Store } from '../store/store.ts'
 
 export interface RecordedCall {

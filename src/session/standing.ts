@@ -1,7 +1,7 @@
 // The toolsets that open batches began with (TOOL-4). A batch sees the tools that stood when it began in this process, whatever is added,
 // removed or replaced meanwhile, and what it calls in turn sees the same. Costs nothing until something changes.
 
-import type { CallPosition } from '../journal/call-state.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
 import { frame } from '../core/ids.ts'
 import type { Toolset } from '../tool/toolset.ts'
 

@@ -1,10 +1,10 @@
 // Which capabilities a session has switched on: kept with the session, the same on every worker and after a restart.
 
 import type { Hook } from '../call/hook.ts'
-import { eventOf, ofSession, type NewEvent } from '../journal/event.ts'
+import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Capabilities } from '../model/capability.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Toolset } from '../tool/toolset.ts'
 

@@ -3,8 +3,8 @@
 
 import { AskedUnder } from '../background/asked-under.ts'
 import type { Asked } from '../engine/engine.ts'
-import { type AskItem, itemName } from '../journal/asks.ts'
-import { waitTermsOf } from '../journal/call-state.ts'
+import { type AskItem, itemName } from '../store/records/approval-request.ts'
+import { waitTermsOf } from '../store/records/call-record.ts'
 import { decode } from '../core/value.ts'
 import { milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'

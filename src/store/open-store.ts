@@ -2,7 +2,7 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
-import { memoryStore } from './memory.ts'
+import { memoryStore } from './memory/memory-store.ts'
 import type { Store } from './store.ts'
 
 /** A Pool of the package `pg`, as far as it is told from a store. */
@@ -26,7 +26,7 @@ export async function openStore({ store, commit }: StoreChoice, clock: Clock): P
   }
   if (store === 'memory:') return memoryStore({ clock })
   if (typeof store === 'string' && store.startsWith('sqlite:')) {
-    const { sqliteStore } = await import('./sqlite/sqlite.ts')
+    const { sqliteStore } = await import('./sqlite/sqlite-store.ts')
     return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
   }
   if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store)) return openPostgres(store, commit ?? 'power', clock)
@@ -36,7 +36,7 @@ export async function openStore({ store, commit }: StoreChoice, clock: Clock): P
 }
 
 async function openPostgres(connection: string | PgPool, commit: 'power' | 'process', clock: Clock): Promise<Store> {
-  const postgres = await import('./postgres/postgres.ts').catch((cause: unknown) => {
+  const postgres = await import('./postgres/postgres-store.ts').catch((cause: unknown) => {
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
   })
   return postgres.postgresStore({ connection: connection as Parameters<typeof postgres.postgresStore>[0]['connection'], commit, clock })

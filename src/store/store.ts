@@ -4,11 +4,11 @@
 // transaction; each has its own answer, so a refused one does not spoil its neighbours. Reads see every change whose commit()
 // has resolved. src/testing/store-cases holds the promises as cases; every store runs all of them.
 
-import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../journal/call-state.ts'
-import type { EventRecord, NewEvent } from '../journal/event.ts'
-import type { AttachmentUse } from '../journal/uses.ts'
+import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from './records/call-record.ts'
+import type { EventRecord, NewEvent } from './records/event.ts'
+import type { AttachmentUse } from './records/attachment-refs.ts'
 import type { Soon } from '../core/maybe-promise.ts'
-import type { Heart } from './heart.ts'
+import type { Heart } from './lease-heartbeat.ts'
 
 /** What must be true at the moment of the write. Checked in the same transaction. */
 export type Guard =

@@ -25,5 +25,5 @@ export {
   type StoreTraits,
   titleOf,
 } from './store-cases/store-cases.ts'
-export { memoryStore } from '../store/memory.ts'
+export { memoryStore } from '../store/memory/memory-store.ts'
 export type * from '../store/store.ts'

@@ -2,17 +2,17 @@
 // session above it, too. Cancelled with the call that waits for it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { eventOf } from '../journal/event.ts'
-import { agentName, atWork, leftBehind, parentName, type ParentRow, workingName } from '../journal/message.ts'
+import { eventOf } from '../store/records/event.ts'
+import { agentName, atWork, leftBehind, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Model } from '../model/model.ts'
 import type { StartTurn, Turn } from '../model/turn.ts'
 import { askingOf, type Place } from '../session/asked.ts'
 import type { Switches } from '../session/switches.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
-import { isBusy } from '../store/with-agents.ts'
+import { isBusy } from '../store/agent-sessions.ts'
 import type { AgentOutcome, AgentTurn } from '../tool/context.ts'
 
 /** Agents that let agents work that let agents work. */

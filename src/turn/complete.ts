@@ -1,7 +1,7 @@
 // A body that asks a model (SESS-5): one answer, without tools and without a conversation.
 
 import type { Invocation } from '../engine/engine.ts'
-import { turnBatch, turnTool } from '../journal/message.ts'
+import { turnBatch, turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import { fail, retry } from '../core/outcome.ts'
 import { textOf } from '../model/message.ts'

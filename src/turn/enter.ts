@@ -2,9 +2,9 @@
 // before it, then puts its own name there, against whoever does the same at that moment.
 
 import type { Invocation } from '../engine/engine.ts'
-import { headName, type HeadRow, turnBatch } from '../journal/message.ts'
-import type { CallPosition, CallRequest } from '../journal/call-state.ts'
-import { endName, type EndRow } from '../journal/task.ts'
+import { headName, type HeadRow, turnBatch } from '../store/records/conversation.ts'
+import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
+import { endName, type EndRow } from '../store/records/task-record.ts'
 import { headOf } from './history.ts'
 import type { TurnHost } from './host.ts'
 import { rowOfLast } from './keep-last.ts'

@@ -1,7 +1,7 @@
 // The conversation of a session as a turn works with it: loaded from where it was last summed up, and kept between turns, so that what was said
 // before costs no more for having been long. Only the turn that the session's head names adds to it.
 
-import { headName, type HeadRow, messageKey, messageName } from '../journal/message.ts'
+import { headName, type HeadRow, messageKey, messageName } from '../store/records/conversation.ts'
 import { frame } from '../core/ids.ts'
 import { bytesIn } from '../core/size-limits.ts'
 import { decode, encode } from '../core/value.ts'

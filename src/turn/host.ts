@@ -2,7 +2,7 @@
 
 import type { ModelPart } from '../call/project.ts'
 import type { Engine, Invocation } from '../engine/engine.ts'
-import type { CallRecord } from '../journal/call-state.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Clock } from '../core/clock.ts'

@@ -3,8 +3,8 @@
 
 import { hash } from 'node:crypto'
 import type { Invocation } from '../engine/engine.ts'
-import { isWoken, lastTurnName, type LastTurnRow } from '../journal/message.ts'
-import { isSealedUid } from '../journal/sealed.ts'
+import { isWoken, lastTurnName, type LastTurnRow } from '../store/records/conversation.ts'
+import { isSealedUid } from '../store/records/sealed-uid.ts'
 import { canonical } from '../core/canonical-json.ts'
 import { decode, encode, type Json, recorded } from '../core/value.ts'
 import type { Change } from '../store/store.ts'

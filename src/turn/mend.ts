@@ -1,13 +1,13 @@
 // The results of calls whose turn ended without hearing of them (SESS-3): from the record where there is one, else they count as interrupted.
 
-import { stepBatch } from '../journal/message.ts'
-import type { CallPosition, CallRecord } from '../journal/call-state.ts'
+import { stepBatch } from '../store/records/conversation.ts'
+import type { CallPosition, CallRecord } from '../store/records/call-record.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode } from '../core/value.ts'
 import { interrupted } from '../model/conversation.ts'
 import { callsIn, type ResultPart } from '../model/message.ts'
 import { placeholder } from '../session/notice.ts'
-import { readable } from '../store/readable.ts'
+import { readable } from '../store/read-or-report.ts'
 import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from './host.ts'
 import { type Owed, owedRow, type Ran } from './run-calls.ts'

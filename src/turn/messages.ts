@@ -1,14 +1,14 @@
 // session.messages: the conversation as it is on record, and what a user says while a turn may be under way (SESS-4).
 
-import { eventOf, ofSession } from '../journal/event.ts'
-import { messageKey, sentName, sentOnceName, type SentRow } from '../journal/message.ts'
-import { endName } from '../journal/task.ts'
+import { eventOf, ofSession } from '../store/records/event.ts'
+import { messageKey, sentName, sentOnceName, type SentRow } from '../store/records/conversation.ts'
+import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Ids, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Message, textOf } from '../model/message.ts'
 import type { Messages } from '../model/turn.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { readMessage } from './history.ts'
 import type { Scope } from './host.ts'

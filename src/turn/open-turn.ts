@@ -1,7 +1,7 @@
 // A turn on its way: what it does next follows from the last thing that is on record of it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { type HeadRow, isWoken } from '../journal/message.ts'
+import { type HeadRow, isWoken } from '../store/records/conversation.ts'
 import type { Control, Outcome } from '../core/outcome.ts'
 import { decode, type Json } from '../core/value.ts'
 import { type Account, charged, sumOf } from '../model/account.ts'

@@ -1,8 +1,8 @@
 // A turn whose model nobody here knows, and which no worker holds, could not be told to stop: it is ended by whoever cancels it, so that its session is free.
 
-import { headName, type HeadRow, isTurn, turnTool } from '../journal/message.ts'
-import { type CallRecord, progressOf } from '../journal/call-state.ts'
-import { eventOf } from '../journal/event.ts'
+import { headName, type HeadRow, isTurn, turnTool } from '../store/records/conversation.ts'
+import { type CallRecord, progressOf } from '../store/records/call-record.ts'
+import { eventOf } from '../store/records/event.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import { encode } from '../core/value.ts'

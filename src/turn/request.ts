@@ -1,6 +1,6 @@
 // What was asked of a turn, as it goes on record: data, so that whichever worker goes on with it does the same.
 
-import type { WordsRow } from '../journal/message.ts'
+import type { WordsRow } from '../store/records/conversation.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'

@@ -2,8 +2,8 @@
 // people or the outside, the turn goes on: placeholders stand for those, and what comes of them is told later (POL-7).
 
 import type { Asked, Invocation } from '../engine/engine.ts'
-import type { CallPosition } from '../journal/call-state.ts'
-import { owedName, type OwedRow, stepBatch } from '../journal/message.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
+import { owedName, type OwedRow, stepBatch } from '../store/records/conversation.ts'
 import { abortsTurn, type Control } from '../core/outcome.ts'
 import { frame } from '../core/ids.ts'
 import { fits } from '../core/size-limits.ts'

@@ -1,9 +1,9 @@
 // session.turn(): a turn on record, or the one that is there (SESS-1).
 
 import type { Asked, Engine } from '../engine/engine.ts'
-import type { CallOptions, CallPosition } from '../journal/call-state.ts'
-import { isWoken, turnBatch, turnTool } from '../journal/message.ts'
-import { endName } from '../journal/task.ts'
+import type { CallOptions, CallPosition } from '../store/records/call-record.ts'
+import { isWoken, turnBatch, turnTool } from '../store/records/conversation.ts'
+import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Ids, isName, longestName } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'

@@ -1,8 +1,8 @@
 // All that a turn has called stops with it (TIME-3), also what an earlier execution of it had called and nobody here waits for: by the record.
 
 import type { Engine } from '../engine/engine.ts'
-import type { CallOptions, CallRecord } from '../journal/call-state.ts'
-import { readable } from '../store/readable.ts'
+import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
+import { readable } from '../store/read-or-report.ts'
 import type { Store } from '../store/store.ts'
 import type { Scope } from './host.ts'
 

@@ -2,7 +2,7 @@
 // the same notice at that moment; of the two one has told it.
 
 import type { Invocation } from '../engine/engine.ts'
-import { eventOf } from '../journal/event.ts'
+import { eventOf } from '../store/records/event.ts'
 import type { Change, Kept } from '../store/store.ts'
 import type { Arrival } from './arrivals.ts'
 import type { History, KeptMessage } from './history.ts'

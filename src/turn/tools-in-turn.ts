@@ -1,9 +1,9 @@
 // Which tools a turn has, and how its model is told of them: what it sees and what can be run is the same list. Where schemas are deferred, it has
 // tool_search besides (SESS-8).
 
-import { revealedName } from '../journal/message.ts'
+import { revealedName } from '../store/records/conversation.ts'
 import type { ModelTool } from '../model/model.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import { readOutputName } from '../tool/read-output.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tool/tool.ts'

@@ -3,7 +3,7 @@
 // call of an answer is a call of its own, and what is on record is neither paid nor done again.
 
 import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
-import { headName, type HeadRow, isWoken } from '../journal/message.ts'
+import { headName, type HeadRow, isWoken } from '../store/records/conversation.ts'
 import { isLoss, PawlError } from '../core/errors.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import { decode, encode } from '../core/value.ts'

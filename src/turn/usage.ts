@@ -1,13 +1,13 @@
 // What models have cost (SESS-11): per answer with its message, per turn in its outcome, per call with its record, and per session, model and tool here. A turn
 // has one row, written with its end; a completion has one, written with its step. So each is counted once, whatever crashes.
 
-import type { CallPosition } from '../journal/call-state.ts'
-import { agentName, usageName } from '../journal/message.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
+import { agentName, usageName } from '../store/records/conversation.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import { type Account, added, sumOf, together, type UsageRow } from '../model/account.ts'
 import type { Model } from '../model/model.ts'
 import type { SessionUsage } from '../model/turn.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import { headOf, readMessage } from './history.ts'
 import type { Scope } from './host.ts'

@@ -4,7 +4,7 @@
 import { attachmentsOf } from '../call/attachments-of.ts'
 import type { ModelPart } from '../call/project.ts'
 import type { Invocation } from '../engine/engine.ts'
-import type { WordsRow } from '../journal/message.ts'
+import type { WordsRow } from '../store/records/conversation.ts'
 import { isLoss, PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { bytesIn, type Sizes } from '../core/size-limits.ts'

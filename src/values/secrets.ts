@@ -3,7 +3,7 @@
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { mostSecrets, type SecretStat, type SessionSecrets } from '../core/session-values.ts'
-import { everyKept } from '../store/every-kept.ts'
+import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'
 import { writeBy, type Writer } from './write.ts'

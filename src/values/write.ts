@@ -3,7 +3,7 @@
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { inLine } from '../files/line.ts'
-import { eventIn, type Told } from '../journal/event.ts'
+import { eventIn, type Told } from '../store/records/event.ts'
 import { fencedBy } from '../store/fenced-by.ts'
 import type { Change, Guard, KeptName, Store } from '../store/store.ts'
 import { type Collection, type Count, lineOf, type Scope } from './rows.ts'

@@ -2,7 +2,7 @@
 // call has the same key after a crash, because everything it is derived from is on record or with the host.
 
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { CallPosition } from '../journal/call-state.ts'
+import type { CallPosition } from '../store/records/call-record.ts'
 import { frame } from '../core/ids.ts'
 
 const prefix = 'pawl_'

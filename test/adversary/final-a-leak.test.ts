@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 import { createRuntime, tool } from 'pawl'
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { quiet } from './kit.ts'
 
 setFlagsFromString('--expose-gc')

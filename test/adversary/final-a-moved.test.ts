@@ -2,7 +2,7 @@
 
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { afterEach, expect, test } from 'vitest'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { after, freshSqlite, quiet } from './kit.ts'
 
 const input = { type: 'object' } as const

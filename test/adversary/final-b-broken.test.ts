@@ -1,7 +1,7 @@
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, expect, test } from 'vitest'
-import { progressOf } from '../../src/journal/call-state.ts'
+import { progressOf } from '../../src/store/records/call-record.ts'
 import type { Store } from '../../src/store/store.ts'
 import { after, freshMemory, quiet } from './kit.ts'
 

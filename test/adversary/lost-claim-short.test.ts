@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { createRuntime, tool } from 'pawl'
 import { expect, test } from 'vitest'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { freshDir, freshSqlite, quiet } from './kit.ts'
 
 test('DUR-13: close() twice at once', async () => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { createRuntime, tool } from 'pawl'
 import { expect, test } from 'vitest'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { after, freshDir, quiet } from './kit.ts'
 

@@ -1,8 +1,8 @@
 // The filed feed of SQLite against the memory store: random writes and erasures by two handles of one file, across the filing boundary.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { memoryStore } from '../../src/store/memory.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { ErasedPage, Store } from '../../src/store/store.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { callRecord, change, eventRecord, longAgo, place } from '../../src/testing/store-cases/records.ts'

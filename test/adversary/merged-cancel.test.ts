@@ -4,7 +4,7 @@ import { createRuntime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { mortal } from '../mortal.ts'
 import { after, quiet } from './kit.ts'
 

@@ -5,7 +5,7 @@ import { createRuntime, retry, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { mortal, storeOf } from '../mortal.ts'
 import { after, faulty, type Faults, freshDir, quiet } from './kit.ts'
 

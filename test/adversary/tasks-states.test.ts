@@ -15,7 +15,7 @@ for (const [kind, fresh] of [
 ] as const) {
   describe(`states of tasks, on ${kind}`, () => {
     test('TASK-2: queued → running ⇄ awaiting_input → end: a task that is tried again does not go back to queued', async () => {
-      // journal/task.ts: a call between two tries is `queued`, and so is the task.
+      // store/records/task-record.ts: a call between two tries is `queued`, and so is the task.
       const { clock, store } = fresh()
       let tries = 0
       const t = tool({

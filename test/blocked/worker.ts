@@ -3,9 +3,9 @@
 import { appendFileSync } from 'node:fs'
 import { createRuntime, tool } from '../../src/index.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import type { Heart } from '../../src/store/heart.ts'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Heart } from '../../src/store/lease-heartbeat.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Connection } from '../postgres/server.ts'
 

@@ -3,7 +3,7 @@
 import { createRuntime, type RuntimeOptions } from 'pawl'
 import { box } from 'pawl/box'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 const [file, folder, at, when, call] = process.argv.slice(2) as [string, string, string, 'before' | 'after', string]
 const store = sqliteStore({ file, clock: systemClock, commit: 'process' })

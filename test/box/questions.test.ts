@@ -4,7 +4,7 @@ import { type CallOutcome, createRuntime, type InboxItem, type Runtime, tool } f
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { questionTools } from '../../src/box/questions/questions.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../adversary/kit.ts'
 import { mortal } from '../mortal.ts'

@@ -7,7 +7,7 @@ import { PawlError, type Runtime, tool } from 'pawl'
 // Loaded here and now, so that what is timed below is work and not loading.
 import { openRuntime } from '../../src/runtime.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { note } from './ledger.ts'
 import { broken } from './planted.ts'
@@ -181,7 +181,7 @@ process.channel?.unref()
 const secret = 'a secret that all workers of the chaos share'
 const store = orders.postgres
   ? await patiently(async () => {
-      const { postgresStore } = await import('../../src/store/postgres/postgres.ts')
+      const { postgresStore } = await import('../../src/store/postgres/postgres-store.ts')
       return postgresStore({ ...(orders.postgres as { connection: object; schema: string }), clock: systemClock })
     })
   : sqliteStore({ file: orders.db, clock: systemClock, commit: 'process', writer: orders.writer })

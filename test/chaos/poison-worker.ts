@@ -3,7 +3,7 @@
 import { tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { note } from './ledger.ts'
 
 /** Ways to take a process along. */

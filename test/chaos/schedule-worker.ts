@@ -6,7 +6,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
 import { type Clock, systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { note } from './ledger.ts'
 
@@ -47,7 +47,7 @@ export const tickTool = (started: (slot: string) => void) =>
 
 export async function openScheduleStore({ db, postgres }: ScheduleOrders, clock: Clock): Promise<Store> {
   if (!postgres) return sqliteStore({ file: db, clock, commit: 'process' })
-  const { postgresStore } = await import('../../src/store/postgres/postgres.ts')
+  const { postgresStore } = await import('../../src/store/postgres/postgres-store.ts')
   return postgresStore({ ...postgres, clock })
 }
 

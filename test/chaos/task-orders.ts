@@ -1,7 +1,7 @@
 // What the driver of the chaos of tasks tells its workers, and the store that all of them use.
 
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 
 export interface TaskOrders {
@@ -21,6 +21,6 @@ export const taskSecret = 'a secret that all workers of the chaos share'
 
 export async function openTaskStore({ db, postgres }: TaskOrders): Promise<Store> {
   if (!postgres) return sqliteStore({ file: db, clock: systemClock, commit: 'process' })
-  const { postgresStore } = await import('../../src/store/postgres/postgres.ts')
+  const { postgresStore } = await import('../../src/store/postgres/postgres-store.ts')
   return postgresStore({ ...postgres, clock: systemClock })
 }

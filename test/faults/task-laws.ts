@@ -1,8 +1,8 @@
 // What must be true of tasks when all is over, whatever failed or died meanwhile (TASK-2, TASK-3, TASK-4, TASK-7, TASK-9).
 
 import type { Runtime, Task } from 'pawl'
-import type { EventRecord } from '../../src/journal/event.ts'
-import type { TaskRun } from '../../src/journal/task.ts'
+import type { EventRecord } from '../../src/store/records/event.ts'
+import type { TaskRun } from '../../src/store/records/task-record.ts'
 import type { Store } from '../../src/store/store.ts'
 
 /** What one task must have come to. */

@@ -3,7 +3,7 @@
 import { openFiles } from '../../src/files/files.ts'
 import { PawlError } from '../../src/core/errors.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 const { file, folder, times, name } = JSON.parse(process.env.PAWL_COUNT ?? '{}') as {
   file: string

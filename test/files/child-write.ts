@@ -2,7 +2,7 @@
 
 import { openFiles } from '../../src/files/files.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 const { file, folder, name } = JSON.parse(process.env.PAWL_WRITES ?? '{}') as { file: string; folder?: string; name: string }
 const store = sqliteStore({ file, clock: systemClock, commit: 'process' })

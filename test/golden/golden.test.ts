@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createRuntime } from 'pawl'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { openAndDie, openAtOnce } from './children.ts'
 import { goesOn, type Recorded } from './goes-on.ts'
 

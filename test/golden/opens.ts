@@ -3,8 +3,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { systemClock } from '../../src/core/clock.ts'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 export interface Opening {
   readonly file?: string

@@ -3,7 +3,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { type Server, startServer } from './server.ts'
 
 let server: Server

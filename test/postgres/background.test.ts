@@ -1,7 +1,7 @@
 // Schedules, triggers and notices on a real PostgreSQL keep the promises they keep elsewhere.
 
 import { afterAll, beforeAll, describe } from 'vitest'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { noticeCases } from '../background/notice-cases.ts'
 import { scheduleCases, scheduleWorld } from '../background/schedule-cases.ts'
 import { triggerCases, triggerWorld } from '../background/trigger-cases.ts'

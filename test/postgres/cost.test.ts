@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import {
   answering,

@@ -1,7 +1,7 @@
 // The files of a session on a real PostgreSQL keep the promises they keep elsewhere.
 
 import { afterAll, beforeAll } from 'vitest'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { fileCases } from '../files/cases.ts'
 import { keepingOn } from '../files/keeping.ts'

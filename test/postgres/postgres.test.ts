@@ -10,7 +10,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { reasonToSkip, storeCases, titleOf } from '../../src/testing/store-cases/store-cases.ts'
 import { type Server, startServer } from './server.ts'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import type { Order, WorkerSettings, Word } from './worker.ts'
 
 let server: Server

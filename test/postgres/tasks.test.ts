@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
 import { postgresStore } from 'pawl/postgres'
-import { dropSchemas } from '../../src/store/postgres/drop.ts'
+import { dropSchemas } from '../../src/store/postgres/drop-schemas.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'

@@ -1,7 +1,7 @@
 // Reads that are asked for at once are one query, and everybody gets what is theirs.
 
 import { expect, test } from 'vitest'
-import { Together } from '../../src/store/postgres/together.ts'
+import { Together } from '../../src/store/postgres/batch-reads.ts'
 
 interface Query {
   readonly keys: readonly string[]

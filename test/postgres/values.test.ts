@@ -3,7 +3,7 @@
 import { createRuntime, PawlError, type Runtime, tool } from 'pawl'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../adversary/kit.ts'
 import { type Server, startServer } from './server.ts'

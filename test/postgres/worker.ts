@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 import { createRuntime, tool } from '../../src/index.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { postgresStore } from '../../src/store/postgres/postgres.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 
 export interface WorkerSettings {
   readonly connection: Parameters<typeof postgresStore>[0]['connection']

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { openFiles } from '../../src/files/files.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { countedIds, temporary } from '../files/keeping.ts'
 
 for (const kind of ['the store', 'a folder'] as const) {

@@ -7,7 +7,7 @@ import { createRuntime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { newSalt, waitKey } from '../../src/wait/key.ts'
 import { mortal } from '../mortal.ts'
 

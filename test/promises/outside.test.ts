@@ -8,7 +8,7 @@ import { createRuntime, type Runtime, type RuntimeOptions, type Tool, tool, type
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Hint, Store } from '../../src/store/store.ts'
 import { mortal, storeOf } from '../mortal.ts'
 

@@ -8,7 +8,7 @@ import { createRuntime, type FeedEvent, fail, type LiveEvent, PawlError, type Ru
 import { manualClock, scriptedModel } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { secretTools } from '../../src/box/secrets/secrets.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Bench, onEachStore } from '../each-store.ts'
 import { quiet } from '../adversary/kit.ts'

@@ -8,7 +8,7 @@ import { createRuntime, type Runtime, tool } from 'pawl'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/core/clock.ts'
-import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { countCommits } from '../count-commits.ts'
 

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRuntime, tool } from '../../src/index.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'

@@ -4,7 +4,7 @@ import { PawlError, retry, type Runtime, tool, type Tool, type ToolContext } fro
 import { manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createRuntime } from '../../src/index.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'

@@ -4,7 +4,7 @@
 import type { CallAsk, DecideAnswer, Duration, InboxItem, InboxQuery, RememberedRule, RuntimeOptions, Tool } from 'pawl'
 import { tool } from 'pawl'
 import { z } from 'zod'
-import type { Answer } from '../../src/wait/resolution.ts'
+import type { Answer } from '../../src/store/records/resolution.ts'
 
 /** Whose session it is. */
 export interface Who {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { createRuntime, type InboxItem, type Runtime, tool, type Tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { encode, type Json } from '../../src/core/value.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { type Bound, fingerprintOf } from '../../src/policy/fingerprint.ts'
 import { quiet } from '../adversary/kit.ts'
 

@@ -1,6 +1,6 @@
 // The laws, as L1 to L7 of the test plan: what is written is judged as it is written, what happens outside when it happens, the rest in the end.
 
-import type { CallRecord, StepRecord } from '../../src/journal/call-state.ts'
+import type { CallRecord, StepRecord } from '../../src/store/records/call-record.ts'
 import type { Change, Committed, Store } from '../../src/store/store.ts'
 import { instant, type World } from './world.ts'
 

@@ -2,7 +2,7 @@
 // whoever decides when a timer fires and when a store answers decides everything: the same seed gives the same history.
 
 import type { Clock } from '../../src/core/clock.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { seeded } from '../chaos/random.ts'
 

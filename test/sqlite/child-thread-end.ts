@@ -1,6 +1,6 @@
 // Ends a thread whose last answer is on its way, and says when that is done. Nothing else keeps this program alive.
 
-import { Thread } from '../../src/store/thread.ts'
+import { Thread } from '../../src/store/worker-thread.ts'
 
 const answering = `
   import { parentPort } from 'node:worker_threads'

@@ -4,7 +4,7 @@
 
 import { Worker } from 'node:worker_threads'
 import type * as Time from '../../src/core/clock.ts'
-import type * as Sqlite from '../../src/store/sqlite/sqlite.ts'
+import type * as Sqlite from '../../src/store/sqlite/sqlite-store.ts'
 
 const [from, file, close] = process.argv.slice(2) as [string, string, string?]
 const ending = from.endsWith('src') ? 'ts' : 'js'

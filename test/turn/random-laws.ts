@@ -4,7 +4,7 @@ import type { Message, StoredMessage } from 'pawl'
 import { callsIn, textOf } from '../../src/model/message.ts'
 import { problemsIn } from './model-rules.ts'
 import { conversationOf } from '../../src/model/conversation.ts'
-import { owedName } from '../../src/journal/message.ts'
+import { owedName } from '../../src/store/records/conversation.ts'
 import type { RandomWorld, Worker } from './random.ts'
 
 export async function lawsOf(world: RandomWorld, { runtime }: Worker, session: string): Promise<void> {

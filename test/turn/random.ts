@@ -18,7 +18,7 @@ import {
   tool,
   type Turn,
 } from 'pawl'
-import { turnBatch } from '../../src/journal/message.ts'
+import { turnBatch } from '../../src/store/records/conversation.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/clock.ts'
 import { seeded } from '../chaos/random.ts'

@@ -1,11 +1,11 @@
 // What a held call has asked of people (POL-2 to POL-6): the waits of its journal that say so, and what is kept beside them.
 
-import { decidingMs, isWord, itemName } from '../../journal/asks.ts'
-import { type CallTerms, type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
-import type { EventBodies, EventType } from '../../journal/event.ts'
-import { waitedUntil } from '../../journal/times.ts'
+import { decidingMs, isWord, itemName } from '../../store/records/approval-request.ts'
+import { type CallTerms, type WaitRecord, waitTermsOf } from '../../store/records/call-record.ts'
+import type { EventBodies, EventType } from '../../store/records/event.ts'
+import { waitedUntil } from '../../store/records/call-times.ts'
 import type { Change } from '../../store/store.ts'
-import { decodeResolution } from '../../wait/resolution.ts'
+import { decodeResolution } from '../../store/records/resolution.ts'
 import type { AskedWait, AsksOfCall } from '../engine.ts'
 import type { HeldCall } from './held.ts'
 import type { Host } from './host.ts'

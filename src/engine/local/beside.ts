@@ -1,6 +1,6 @@
 // What is kept beside a held call: gathered, and written with the next thing the holder writes, so that it is fenced like all of that.
 
-import type { EventBodies, EventType } from '../../journal/event.ts'
+import type { EventBodies, EventType } from '../../store/records/event.ts'
 import type { Change, Guard, KeptName } from '../../store/store.ts'
 import type { Asked, BesideCall } from '../engine.ts'
 import { type Besides, joined, placeOf } from './besides.ts'

@@ -1,6 +1,6 @@
 // The places of one call in the fleet, on record with it. Whatever ends its running gives them back in the same write (held.ts).
 
-import type { CallOptions } from '../../journal/call-state.ts'
+import type { CallOptions } from '../../store/records/call-record.ts'
 import type { Take } from '../../store/store.ts'
 import type { FleetPlace, NoRoom, PlacesOfCall } from '../engine.ts'
 import type { HeldCall } from './held.ts'

@@ -1,8 +1,8 @@
 // A call that was to be ours and is another's: another worker holds it, or another process put it on record first. Whoever waits here hears what that
 // one makes of it.
 
-import type { CallRecord } from '../../journal/call-state.ts'
-import { noTimes } from '../../journal/times.ts'
+import type { CallRecord } from '../../store/records/call-record.ts'
+import { noTimes } from '../../store/records/call-times.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
 import { encode } from '../../core/value.ts'

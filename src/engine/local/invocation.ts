@@ -14,11 +14,11 @@ import {
   interruptionOf,
   type Resolution,
   type StepRecord,
-} from '../../journal/call-state.ts'
+} from '../../store/records/call-record.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
 import { secretOf } from '../../security/host-keys.ts'
 import { derived } from '../../wait/key.ts'
-import { encodeResolution } from '../../wait/resolution.ts'
+import { encodeResolution } from '../../store/records/resolution.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
 import { CallAsks } from './asks.ts'
 import { Beside } from './beside.ts'

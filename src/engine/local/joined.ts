@@ -1,6 +1,6 @@
 // Whoever asks for a call that is there: it is the same call if the content is.
 
-import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
+import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
 import { sameContent } from '../content.ts'
 import type { Asked, Started } from '../engine.ts'

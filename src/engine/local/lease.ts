@@ -3,7 +3,7 @@
 // a thread of the store renews in its place, if the store has one.
 
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { Heart } from '../../store/heart.ts'
+import { Heart } from '../../store/lease-heartbeat.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Store } from '../../store/store.ts'
 

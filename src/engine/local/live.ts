@@ -1,6 +1,6 @@
 // A call somebody here runs or waits for.
 
-import type { CallOptions, CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { CallOptions, CallPosition, CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'

@@ -1,8 +1,8 @@
 // The calls that somebody here runs or waits for, by their place and by their uid.
 
-import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
-import { Places } from '../../journal/places.ts'
-import type { CallTimes } from '../../journal/times.ts'
+import type { CallPosition, CallRecord } from '../../store/records/call-record.ts'
+import { Places } from '../../store/records/position-map.ts'
+import type { CallTimes } from '../../store/records/call-times.ts'
 import type { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'

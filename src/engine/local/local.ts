@@ -3,8 +3,8 @@
 
 import { PawlError } from '../../core/errors.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
-import { absentTool, type CallPosition, type CallRecord, type Resolution, type WaitRecord } from '../../journal/call-state.ts'
-import { timesOf } from '../../journal/times.ts'
+import { absentTool, type CallPosition, type CallRecord, type Resolution, type WaitRecord } from '../../store/records/call-record.ts'
+import { timesOf } from '../../store/records/call-times.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Hint } from '../../store/store.ts'
 import type { AlsoWritten, Asked, Drive, Driven, Engine, Put, ResolveAnswer, Settled, Started, Wait } from '../engine.ts'

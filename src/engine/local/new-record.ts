@@ -1,5 +1,5 @@
-import type { CallOptions, CallRecord } from '../../journal/call-state.ts'
-import { sealedUid } from '../../journal/sealed.ts'
+import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
+import { sealedUid } from '../../store/records/sealed-uid.ts'
 import type { Asked } from '../engine.ts'
 import type { Host } from './host.ts'
 

@@ -3,7 +3,7 @@
 import type { HostKeys } from '../../security/host-keys.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
+import type { CallPosition, CallRecord } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
 import type { Drive } from '../engine.ts'

@@ -4,12 +4,12 @@
 // Everything up to a position was looked at. Whoever comes to wait for something later listens first and looks at it second, so nothing
 // falls in between: that is `lookAt` for a call, and `Waiters.answer` for a wait.
 
-import type { CallRecord } from '../../journal/call-state.ts'
+import type { CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancelling.ts'
 import type { Live } from './live.ts'
-import { readable } from '../../store/readable.ts'
+import { readable } from '../../store/read-or-report.ts'
 import type { Timers, Waiters } from './wake.ts'
 
 const page = 256

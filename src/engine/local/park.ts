@@ -1,6 +1,6 @@
 // A held call comes to wait for the outside: from here on nobody owns it, and it costs one row.
 
-import { checkMove } from '../../journal/call-state.ts'
+import { checkMove } from '../../store/records/call-record.ts'
 import type { Guard } from '../../store/store.ts'
 import type { Wait } from '../engine.ts'
 import type { HeldCall } from './held.ts'

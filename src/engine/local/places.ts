@@ -1,7 +1,7 @@
 // Places across the fleet (SCHED-2, SCHED-3): those of this worker's calls that stand in line for one. The places themselves are on record,
 // with the call that has them; a call here waits only when it was refused one.
 
-import type { CallOptions } from '../../journal/call-state.ts'
+import type { CallOptions } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Hold, Store, Take } from '../../store/store.ts'

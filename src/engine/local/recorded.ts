@@ -7,13 +7,13 @@ import {
   type StepRecord,
   type WaitRecord,
   waitTermsOf,
-} from '../../journal/call-state.ts'
+} from '../../store/records/call-record.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../core/outcome.ts'
 import { encode } from '../../core/value.ts'
-import { answeredOf, isWord } from '../../journal/asks.ts'
+import { answeredOf, isWord } from '../../store/records/approval-request.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
-import { decodeResolution } from '../../wait/resolution.ts'
+import { decodeResolution } from '../../store/records/resolution.ts'
 import type { ToSettle } from '../engine.ts'
 
 /** Of a call that is taken up again; its options, where they are at hand. */

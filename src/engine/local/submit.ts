@@ -1,8 +1,8 @@
 // Calls are put on record: with whoever holds them, or as nobody's until a worker claims them.
 
-import type { CallRecord } from '../../journal/call-state.ts'
-import { eventOf } from '../../journal/event.ts'
-import { attachmentsIn } from '../../journal/uses.ts'
+import type { CallRecord } from '../../store/records/call-record.ts'
+import { eventOf } from '../../store/records/event.ts'
+import { attachmentsIn } from '../../store/records/attachment-refs.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
 import type { AlsoWritten, Asked, Put } from '../engine.ts'
 import type { Host } from './host.ts'

@@ -1,9 +1,9 @@
 // Looking for work: calls that want a worker and have none, because theirs died, gave them back, or was woken by an answer. And calls
 // that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
 
-import { type CallPosition, type CallRecord, progressOf } from '../../journal/call-state.ts'
+import { type CallPosition, type CallRecord, progressOf } from '../../store/records/call-record.ts'
 import type { Host } from './host.ts'
-import { readable } from '../../store/readable.ts'
+import { readable } from '../../store/read-or-report.ts'
 
 const page = 64
 /** Nobody else is there who could take some of them. */

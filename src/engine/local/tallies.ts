@@ -4,9 +4,9 @@
 // change the same counts wait for each other and are written together, in the order they came; who loses against another worker reads again and
 // counts again. A change is durable before its call goes on.
 
-import { isSealedUid } from '../../journal/sealed.ts'
-import type { CallRecord, StepRecord } from '../../journal/call-state.ts'
-import type { EventBodies, EventType, NewEvent } from '../../journal/event.ts'
+import { isSealedUid } from '../../store/records/sealed-uid.ts'
+import type { CallRecord, StepRecord } from '../../store/records/call-record.ts'
+import type { EventBodies, EventType, NewEvent } from '../../store/records/event.ts'
 import { PawlError } from '../../core/errors.ts'
 import { frame } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'

@@ -4,9 +4,9 @@
 // call is parked; and it is claimed, leased, retried and settled like any other call, so it is delivered at least once, by one worker at
 // a time, over crashes too. Its place is made of the wait's id: a wait is announced once.
 
-import { itemName } from '../../journal/asks.ts'
-import { type WaitRecord, waitTermsOf } from '../../journal/call-state.ts'
-import { eventOf } from '../../journal/event.ts'
+import { itemName } from '../../store/records/approval-request.ts'
+import { type WaitRecord, waitTermsOf } from '../../store/records/call-record.ts'
+import { eventOf } from '../../store/records/event.ts'
 import type { Change, Guard } from '../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
 import type { Wait, WaitSpec } from '../engine.ts'

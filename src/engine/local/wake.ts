@@ -3,11 +3,11 @@
 
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Resolution, WaitRecord } from '../../journal/call-state.ts'
+import type { Resolution, WaitRecord } from '../../store/records/call-record.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tool/context.ts'
-import { decodeResolution } from '../../wait/resolution.ts'
+import { decodeResolution } from '../../store/records/resolution.ts'
 
 /** Bodies that stand in `await later.value`. */
 export class Waiters {

@@ -1,7 +1,7 @@
 // Claims: a worker takes calls that want one and whose owner is nobody, or dead.
 
 import type pg from 'pg'
-import type { CallRecord } from '../../journal/call-state.ts'
+import type { CallRecord } from '../records/call-record.ts'
 import { callOf, nameIn } from './rows.ts'
 
 const open = `state IN ('received', 'queued', 'running')`

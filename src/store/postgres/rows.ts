@@ -4,8 +4,8 @@
 // PostgreSQL's text cannot hold U+0000, so names are escaped on their way in and unescaped on their way out.
 
 import { hash } from 'node:crypto'
-import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
-import type { EventRecord } from '../../journal/event.ts'
+import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../records/call-record.ts'
+import type { EventRecord } from '../records/event.ts'
 import { frame } from '../../core/ids.ts'
 import type { AttachmentRecord, Hold, Kept, KeptName, KeptQuery, Scope, Take, TakenPlace } from '../store.ts'
 

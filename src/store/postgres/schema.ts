@@ -4,7 +4,7 @@
 
 import type { ClientBase } from 'pg'
 import { PawlError } from '../../core/errors.ts'
-import { eraseFunction } from './keep.ts'
+import { eraseFunction } from './retention.ts'
 
 const tables = `
   CREATE TABLE meta (one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
@@ -50,7 +50,7 @@ const tables = `
  * a guard speaks of are locked, so that their fence stays as it is until the group is committed. Every statement of the function sees what
  * was committed before it began (READ COMMITTED), so what the lock was waited for is seen.
  *
- * What each row needs are numbers of guards; a row is written if none of them is false. Which those are is the answer. plan.ts makes the
+ * What each row needs are numbers of guards; a row is written if none of them is false. Which those are is the answer. plan-group.ts makes the
  * rows, and has judged what the changes of one group mean to each other.
  */
 const writeGroup = `

@@ -1,9 +1,9 @@
 // The PostgreSQL store's thread: renews leases while the event loop is blocked, on a connection of its own that it makes when it first
-// needs one. Started by postgres.ts.
+// needs one. Started by postgres-store.ts.
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import pg from 'pg'
-import { beat, Heart } from '../heart.ts'
+import { beat, Heart } from '../lease-heartbeat.ts'
 
 export interface BeatQuestion {
   readonly worker: string

@@ -1,12 +1,12 @@
 // Rows to records and back, and the prepared statements that write them.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { CallPosition, CallRecord } from '../../journal/call-state.ts'
-import { fold } from '../fold.ts'
+import type { CallPosition, CallRecord } from '../records/call-record.ts'
+import { fold } from '../fold-changes.ts'
 import type { Change, Committed, Guard } from '../store.ts'
-import { EventWriter } from './feed.ts'
-import { KeptWriter } from './kept.ts'
-import type { Places } from './places.ts'
+import { EventWriter } from './events.ts'
+import { KeptWriter } from './documents.ts'
+import type { Places } from './semaphores.ts'
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition
 

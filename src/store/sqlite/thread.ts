@@ -1,12 +1,12 @@
 // The SQLite store's thread, with a connection of its own: writes groups of changes, checkpoints the WAL after it has answered, and renews
-// leases while the event loop is blocked. Started by writer.ts.
+// leases while the event loop is blocked. Started by group-writer.ts.
 
 import { DatabaseSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
-import { beat, Heart } from '../heart.ts'
+import { beat, Heart } from '../lease-heartbeat.ts'
 import type { Written } from '../store.ts'
-import { busyTimeoutMs, isLong, type Question, type Setup, type Told, type Wal, type WriteAnswer } from './protocol.ts'
+import { busyTimeoutMs, isLong, type Question, type Setup, type Told, type Wal, type WriteAnswer } from './thread-protocol.ts'
 import { Transactions } from './transaction.ts'
 
 const { file, synchronous } = workerData as Setup

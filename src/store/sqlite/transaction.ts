@@ -2,8 +2,8 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, Written } from '../store.ts'
-import { Places } from './places.ts'
-import type { Wal } from './protocol.ts'
+import { Places } from './semaphores.ts'
+import type { Wal } from './thread-protocol.ts'
 import { GroupWriter } from './rows.ts'
 
 export class Transactions {

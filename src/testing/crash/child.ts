@@ -5,10 +5,10 @@ import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/value.ts'
 import { openRuntime } from '../../runtime.ts'
 import type { Runtime } from '../../runtime/options.ts'
-import { sqliteStore } from '../../store/sqlite/sqlite.ts'
+import { sqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Store } from '../../store/store.ts'
 import type { Tool } from '../../tool/tool.ts'
-import type { Answer } from '../../wait/resolution.ts'
+import type { Answer } from '../../store/records/resolution.ts'
 import { waitKey } from '../../wait/key.ts'
 import { type JumpingClock, jumpingClock } from './clock.ts'
 import { type Orders, place, type Said, type Told } from './words.ts'
@@ -32,7 +32,7 @@ function toolsIn(exported: unknown, depth = 2): Tool[] {
 
 async function storeFor({ store }: Orders, clock: JumpingClock): Promise<Store> {
   if ('sqlite' in store) return sqliteStore({ file: store.sqlite, clock, commit: 'process' })
-  const { postgresStore } = await import('../../store/postgres/postgres.ts')
+  const { postgresStore } = await import('../../store/postgres/postgres-store.ts')
   const given: Record<string, unknown> =
     typeof store.postgres === 'string' ? { connectionString: store.postgres } : (store.postgres as Record<string, unknown>)
   // A connection that nobody uses does not look like work under way.

@@ -10,7 +10,7 @@ import { PawlError } from '../../core/errors.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Json } from '../../core/value.ts'
 import type { Tool } from '../../tool/tool.ts'
-import type { Answer } from '../../wait/resolution.ts'
+import type { Answer } from '../../store/records/resolution.ts'
 import { Child } from './process.ts'
 import { compared, type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './report.ts'
 import { childMark, type Orders } from './words.ts'
@@ -112,7 +112,7 @@ class Runs {
     await this.#spare.kill()
     rmSync(this.#dir, { recursive: true, force: true })
     if (this.#schemas.length === 0) return
-    const { dropSchemas } = await import('../../store/postgres/drop.ts')
+    const { dropSchemas } = await import('../../store/postgres/drop-schemas.ts')
     await dropSchemas(this.#options.store as string, this.#schemas)
   }
 

@@ -5,7 +5,7 @@ import { extname, join } from 'node:path'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { Answer } from '../../wait/resolution.ts'
+import type { Answer } from '../../store/records/resolution.ts'
 import { childMark, type Orders, type Said, type Told } from './words.ts'
 
 /** As built or as it stands in the source. */

@@ -1,7 +1,7 @@
 // What the two processes of a crash test say to each other.
 
 import type { Outcome } from '../../core/outcome.ts'
-import type { Answer } from '../../wait/resolution.ts'
+import type { Answer } from '../../store/records/resolution.ts'
 import type { CrashAt } from './writes.ts'
 
 /** Set in a child: the module of the tool is loaded there, and must not begin a crash test of its own. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../clock.ts'
-import type { CallState } from '../../journal/call-state.ts'
+import type { CallState } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
 import type { StoreCase } from './case.ts'
 import * as r from './records.ts'

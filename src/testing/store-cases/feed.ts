@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../clock.ts'
-import type { EventRecord, NewEvent } from '../../journal/event.ts'
+import type { EventRecord, NewEvent } from '../../store/records/event.ts'
 import type { Store } from '../../store/store.ts'
 import type { StoreCase } from './case.ts'
 import * as r from './records.ts'

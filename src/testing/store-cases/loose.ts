@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../clock.ts'
-import type { NewEvent } from '../../journal/event.ts'
+import type { NewEvent } from '../../store/records/event.ts'
 import type { EraseQuery, Store } from '../../store/store.ts'
 import type { StoreCase } from './case.ts'
 import * as r from './records.ts'

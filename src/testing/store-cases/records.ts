@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { systemClock } from '../../core/clock.ts'
-import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../../journal/call-state.ts'
-import type { NewEvent } from '../../journal/event.ts'
+import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../../store/records/call-record.ts'
+import type { NewEvent } from '../../store/records/event.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from '../../store/store.ts'
 import type { ManualClock } from '../clock.ts'
 

@@ -10,11 +10,11 @@ import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
 import { randomUUID } from 'node:crypto'
 import { difference } from '../../../src/engine/difference.ts'
 import type { AsksOfCall, BesideCall, Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
-import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/journal/call-state.ts'
+import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/store/records/call-record.ts'
 import { PawlError } from '../../../src/core/errors.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
 import { derived, hashKey, newSalt, waitKey } from '../../../src/wait/key.ts'
-import { decodeResolution, encodeResolution } from '../../../src/wait/resolution.ts'
+import { decodeResolution, encodeResolution } from '../../../src/store/records/resolution.ts'
 import { Pump } from './pump.ts'
 
 /** What the call hands to an attempt; it travels through Restate, so it is plain JSON and holds no secret. */

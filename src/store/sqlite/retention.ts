@@ -1,0 +1,228 @@
+// Keeping a SQLite file in order: what is open, what is erased, what the file says of itself.
+
+import { statSync } from 'node:fs'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { frame } from '../../core/ids.ts'
+import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
+import { EventEraser, scopeOf } from './events.ts'
+import { KeptEraser } from './documents.ts'
+import { callOf } from './rows.ts'
+
+/** How much of a file is looked through for damage; a look at a larger one would hold the program up. */
+const mostPagesChecked = 20_000
+
+/** In bytes: about a second. */
+const mostScrubbed = 128 * 1024 * 1024
+
+interface Candidate {
+  readonly uid: string
+  readonly tenant: string
+  readonly session: string
+  readonly batch: string
+  readonly id: string
+  readonly occurrence: number
+  readonly settledAt: number
+}
+
+const columns = 'uid, tenant, session, batch, id, occurrence, settledAt'
+/** A session with open work is left whole. */
+const unused = `
+  NOT EXISTS (SELECT 1 FROM calls AS p INDEXED BY calls_parked WHERE p.state = 'parked' AND p.tenant = c.tenant AND p.session = c.session)
+  AND (tenant, session) NOT IN (SELECT tenant, session FROM calls INDEXED BY calls_open WHERE state IN ('received', 'queued', 'running'))`
+const listed = '(SELECT value FROM json_each(?1))'
+const infinity = Number.MAX_SAFE_INTEGER
+
+export class Keeper {
+  readonly #db: DatabaseSync
+  readonly #file: string
+  readonly #q: Readonly<Record<'all' | 'ofTenant' | 'ofSession' | 'erased' | 'upset' | 'anew' | 'next', StatementSync>>
+  readonly #forget: Readonly<Record<'steps' | 'waits' | 'uses' | 'calls' | 'attachments' | 'leftovers', StatementSync>>
+  readonly #unsettled: StatementSync
+  readonly #usedBy: StatementSync
+  readonly #events: EventEraser
+  readonly #kept: KeptEraser
+
+  constructor(db: DatabaseSync, file: string) {
+    this.#db = db
+    this.#file = file
+    const page = (by: string, order: string): StatementSync =>
+      db.prepare(
+        `SELECT ${columns} FROM calls AS c WHERE state = 'settled' AND settledAt < ?1 AND ${by} AND ${unused} ORDER BY ${order} LIMIT ?2`,
+      )
+    const place = 'batch, id, occurrence'
+    this.#q = {
+      all: page('(settledAt, uid) > (?3, ?4)', 'settledAt, uid'),
+      ofTenant: page(`tenant = ?3 AND (session, ${place}) > (?4, ?5, ?6, ?7)`, `session, ${place}`),
+      ofSession: page(`tenant = ?3 AND session = ?4 AND (${place}) > (?5, ?6, ?7)`, place),
+      erased: db.prepare('SELECT count, position FROM erasures WHERE scope = ?'),
+      // What is written last is the newest; positions and sequences only grow.
+      upset: db.prepare(
+        `INSERT INTO erasures (scope, seq, position, count) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (scope) DO UPDATE SET
+           seq = max(seq, excluded.seq), position = max(position, excluded.position), count = excluded.count`,
+      ),
+      anew: db.prepare('UPDATE erasures SET seq = 0 WHERE scope = ?'),
+      next: db.prepare(`SELECT count + 1 AS count FROM erasures WHERE scope = ''`),
+    }
+    this.#forget = {
+      steps: db.prepare(`DELETE FROM steps WHERE call IN ${listed}`),
+      waits: db.prepare(`DELETE FROM waits WHERE call IN ${listed}`),
+      uses: db.prepare(`DELETE FROM uses WHERE call IN ${listed}`),
+      calls: db.prepare(`DELETE FROM calls WHERE uid IN ${listed}`),
+      attachments: db.prepare(
+        `DELETE FROM attachments WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 FROM uses WHERE tenant = ?1 AND id = ?2)`,
+      ),
+      leftovers: db.prepare(
+        `DELETE FROM attachments WHERE tenant = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.tenant = ?1 AND uses.id = attachments.id)`,
+      ),
+    }
+    this.#usedBy = db.prepare(`SELECT DISTINCT tenant, id FROM uses WHERE call IN ${listed}`)
+    this.#events = new EventEraser(db)
+    this.#kept = new KeptEraser(db)
+    this.#unsettled = db.prepare(
+      `SELECT uid, tenant, session, batch, id, occurrence, tool, state, createdAt, startedAt, wait, deaths, owner,
+         owner IN (SELECT id FROM workers WHERE issued <= ?5 AND until > ?5) AS alive FROM calls WHERE uid IN (
+           SELECT uid FROM calls INDEXED BY calls_open WHERE state IN ('received', 'queued', 'running')
+             AND uid > ?1 AND (?3 IS NULL OR tenant = ?3) AND (?4 IS NULL OR session = ?4)
+           UNION ALL SELECT uid FROM calls INDEXED BY calls_parked WHERE state = 'parked'
+             AND uid > ?1 AND (?3 IS NULL OR tenant = ?3) AND (?4 IS NULL OR session = ?4)
+           ORDER BY uid LIMIT ?2) ORDER BY uid`,
+    )
+  }
+
+  unsettled({ of, after, limit }: CallPage & { of?: Scope }, now: number): Unsettled[] {
+    const rows = this.#unsettled.all(after, limit, of?.tenant ?? null, of?.session ?? null, now)
+    return rows.map((row) => ({ ...callOf(row as never), alive: row.alive === 1 }))
+  }
+
+  erased(of: EventQuery['of']): Erasure {
+    const found = this.#q.erased.get(of ? scopeOf(of.tenant, of.session) : '') as Erasure | undefined
+    return found ? { ...found } : { count: 0, position: 0 }
+  }
+
+  /** Inside a transaction. */
+  erase(query: EraseQuery): ErasedPage {
+    const { of, settledBefore = infinity, after } = query
+    const from = looseFrom(after)
+    const page = from === null ? this.#eraseCalls(query) : { calls: 0, events: 0, attachments: 0, next: null }
+    if (page.next !== null) return page
+    const { events, next } = this.#events.loose(of, settledBefore, from ?? 0)
+    const erased = this.#eraseLoose(events, query.settledBefore === undefined)
+    return { ...page, events: page.events + erased, next: next === null ? null : JSON.stringify({ loose: next }) }
+  }
+
+  #eraseCalls(query: EraseQuery): ErasedPage {
+    const { of, limit, settledBefore } = query
+    const found = this.#candidates(query)
+    const last = found.at(-1)
+    const next = last && found.length === limit ? JSON.stringify(of ? placeIn(last, of) : [last.settledAt, last.uid]) : null
+    const anew = settledBefore === undefined
+    let attachments = 0
+    let events = 0
+    if (last) {
+      const uids = JSON.stringify(found.map(({ uid }) => uid))
+      const used = this.#usedBy.all(uids) as { tenant: string; id: string }[]
+      for (const each of ['steps', 'waits', 'uses', 'calls'] as const) this.#forget[each].run(uids)
+      for (const { tenant, id } of used) attachments += Number(this.#forget.attachments.run(tenant, id).changes)
+      const { count } = this.#q.next.get() as { count: number }
+      const sessions = new Map(found.map(({ tenant, session }) => [frame(tenant, session), { tenant, session }]))
+      for (const session of sessions.values()) events += this.#noted(session, this.#events.erase(session, uids), count, anew)
+    }
+    if (of && anew && next === null) this.#kept.erase(of)
+    if (of && of.session === undefined && anew && next === null) attachments += Number(this.#forget.leftovers.run(of.tenant).changes)
+    return { calls: found.length, events, attachments, next }
+  }
+
+  /** Deleting leaves bytes in unused parts of pages, and moving rows leaves more: only a file that is written anew has none. */
+  scrub(): boolean {
+    if (this.#number('page_count') * this.#number('page_size') > mostScrubbed) return false
+    try {
+      this.#db.exec('VACUUM')
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw error
+    }
+    const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+    return busy === 0
+  }
+
+  inspect(now: number): StoreFacts {
+    const pages = this.#number('page_count')
+    const workers = this.#db.prepare('SELECT id, issued, until FROM workers').all() as { id: string; issued: number; until: number }[]
+    const { position } = this.#db.prepare(`SELECT coalesce(max(seq), 0) AS position FROM sqlite_sequence WHERE name = 'events'`).get() as {
+      position: number
+    }
+    const problems: string[] = []
+    const wal = sizeOf(`${this.#file}-wal`)
+    if (wal > 64 * 1024 * 1024) {
+      problems.push(`The WAL has ${wal} bytes: a reader that stays open keeps it from being moved into '${this.#file}'. Close it.`)
+    }
+    if (pages <= mostPagesChecked) {
+      const found = this.#db.prepare('PRAGMA quick_check(3)').all() as { quick_check: string }[]
+      for (const { quick_check: said } of found)
+        if (said !== 'ok') problems.push(`'${this.#file}' is damaged: ${said}. Restore it from a backup.`)
+    }
+    return {
+      schema: this.#number('user_version'),
+      bytes: pages * this.#number('page_size') + wal,
+      position,
+      workers: workers.map(({ id, issued, until }) => ({ id, leaseMs: issued <= now ? until - now : 0 })),
+      problems,
+    }
+  }
+
+  #number(pragma: string): number {
+    return Object.values(this.#db.prepare(`PRAGMA ${pragma}`).get() as object)[0] as number
+  }
+
+  #candidates({ of, after, limit, settledBefore = infinity }: EraseQuery): Candidate[] {
+    const from = after === '' ? null : (JSON.parse(after) as (string | number)[])
+    const { all, ofTenant, ofSession } = this.#q
+    if (!of) return all.all(settledBefore, limit, ...(from ?? [-infinity, ''])) as unknown as Candidate[]
+    const start = from ?? (of.session === undefined ? ['', '', '', -1] : ['', '', -1])
+    return (of.session === undefined
+      ? ofTenant.all(settledBefore, limit, of.tenant, ...start)
+      : ofSession.all(settledBefore, limit, of.tenant, of.session, ...start)) as unknown as Candidate[]
+  }
+
+  /** Events that tell of no call. */
+  #eraseLoose(events: ReturnType<EventEraser['loose']>['events'], anew: boolean): number {
+    if (events.length === 0) return 0
+    const { count } = this.#q.next.get() as { count: number }
+    const sessions = Map.groupBy(events, ({ tenant, session }) => frame(tenant, session))
+    let erased = 0
+    for (const all of sessions.values()) {
+      const { tenant, session } = all[0] as (typeof events)[number]
+      erased += this.#noted({ tenant, session }, this.#events.take({ tenant, session }, all), count, anew)
+    }
+    return erased
+  }
+
+  #noted(of: Required<Scope>, erased: ReturnType<EventEraser['erase']>, count: number, anew: boolean): number {
+    if (erased.count === 0) return 0
+    const scope = scopeOf(of.tenant, of.session)
+    this.#q.upset.run(scope, erased.seq, erased.position, count)
+    this.#q.upset.run('', 0, erased.position, count)
+    if (anew && erased.whole) this.#q.anew.run(scope)
+    return erased.count
+  }
+}
+
+/** Where to go on with events that tell of no call; null while there are calls to erase. */
+function looseFrom(after: string): number | null {
+  const from = after === '' ? null : (JSON.parse(after) as unknown[] | { loose: number })
+  return from === null || Array.isArray(from) ? null : from.loose
+}
+
+const placeIn = ({ session, batch, id, occurrence }: Candidate, of: Scope): (string | number)[] =>
+  of.session === undefined ? [session, batch, id, occurrence] : [batch, id, occurrence]
+
+/** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL: somebody else writes, or there is no room for a second copy. */
+const isBusy = (error: unknown): boolean => [5, 6, 13].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
+
+function sizeOf(path: string): number {
+  try {
+    return statSync(path).size
+  } catch {
+    return 0
+  }
+}
