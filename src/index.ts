@@ -65,7 +65,7 @@ export type {
   App,
   Register,
   ToolContext,
-} from './tool/context.ts'
+} from './tools/context/context.ts'
 export type { Ailment, Diagnosis } from './keep/doctor.ts'
 export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
 export type { SessionEnd } from './background/end.ts'
@@ -89,8 +89,8 @@ export type { Delivery, Subscription } from './background/trigger-row.ts'
 export type { Emit, Subscribe, Triggers } from './background/triggers.ts'
 export type { CatchUp } from './background/slots.ts'
 export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './core/task-state.ts'
-export type { Background, TaskEvent } from './tool/background.ts'
-export type { Hints, OnCrash } from './tool/hints.ts'
+export type { Background, TaskEvent } from './tools/background-options.ts'
+export type { Hints, OnCrash } from './tools/hints.ts'
 export type {
   AdoptTask,
   CallAt,
@@ -105,15 +105,15 @@ export type {
   TaskSink,
   WaitForTask,
   When,
-} from './tool/task.ts'
-export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tool/schema.ts'
-export type { ToolSearch } from './tool/tool-search.ts'
-export { type Narrate, type Narrating, type Phase, says, type Saying } from './tool/narrate.ts'
-export type { Manifest, Provider } from './tool/provider.ts'
-export type { RuntimeTools, ToolListing } from './tool/registry.ts'
-export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tool/tool.ts'
-export type { Clocks, Rate, Retry, ToolLimits } from './tool/terms.ts'
-export type { RequiredConnection, ResultOptions, ToolResult } from './tool/result.ts'
+} from './tools/context/tasks.ts'
+export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tools/schema.ts'
+export type { ToolSearch } from './tools/tool-search.ts'
+export { type Narrate, type Narrating, type Phase, says, type Saying } from './tools/narration/tool-narration.ts'
+export type { Manifest, Provider } from './tools/provider.ts'
+export type { RuntimeTools, ToolListing } from './tools/registry.ts'
+export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tools/tool.ts'
+export type { Clocks, Rate, Retry, ToolLimits } from './tools/tool-options.ts'
+export type { RequiredConnection, ResultOptions, ToolResult } from './tools/result.ts'
 import type { Runtime, RuntimeOptions } from './runtime/options.ts'
 
 export type { Runtime, RuntimeOptions }
@@ -124,16 +124,16 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   return openRuntime(options)
 }
 
-export { tool } from './tool/tool.ts'
+export { tool } from './tools/tool.ts'
 export { fail, retry, ToolFailure } from './core/outcome.ts'
-export { connectionRequired, result } from './tool/result.ts'
+export { connectionRequired, result } from './tools/result.ts'
 export { Attachment } from './core/value.ts'
 export { type ErrorCode, PawlError } from './core/errors.ts'
 export { notice } from './session/notice.ts'
-export { readOutputTool } from './tool/read-output.ts'
+export { readOutputTool } from './tools/read-output-tool.ts'
 export { StepError } from './call/step.ts'
 export { WaitError } from './store/records/resolution.ts'
-export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tool/convert.ts'
+export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tools/convert.ts'
 export type {
   AssistantMessage,
   AssistantPart,

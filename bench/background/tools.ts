@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { Runtime } from '../../src/runtime/options.ts'
-import { tool } from '../../src/tool/tool.ts'
+import { tool } from '../../src/tools/tool.ts'
 
 export const tries = 15
 export const keys = { secret: Buffer.alloc(32, 7) }

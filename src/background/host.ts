@@ -7,8 +7,8 @@ import type { Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Change, Store } from '../store/store.ts'
-import type { Logger } from '../tool/context.ts'
-import type { Tool } from '../tool/tool.ts'
+import type { Logger } from '../tools/context/context.ts'
+import type { Tool } from '../tools/tool.ts'
 
 /** Whose they are, and on whose behalf they start. What a session says about people and policy comes along. */
 export interface Owner {

@@ -7,7 +7,7 @@ import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Guard, Kept, Store } from '../store/store.ts'
-import type { Task, TaskMessage } from '../tool/task.ts'
+import type { Task, TaskMessage } from '../tools/context/tasks.ts'
 import { readRow, scheduleName, type ScheduleRow, type Scope } from './schedule-row.ts'
 
 export const monitorKind = 'monitor'

@@ -13,7 +13,7 @@ import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../s
 import { everyKept } from '../store/iterate-documents.ts'
 import { readable } from '../store/read-or-report.ts'
 import type { Change, KeptName } from '../store/store.ts'
-import type { Task } from '../tool/task.ts'
+import type { Task } from '../tools/context/tasks.ts'
 import type { BackgroundHost, Reading } from './host.ts'
 import { readMoved, readTask, resultOf, toldOf } from './read-task.ts'
 

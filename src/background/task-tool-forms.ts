@@ -4,9 +4,9 @@
 
 import type { Json } from '../core/value.ts'
 import { taskStates } from '../core/task-state.ts'
-import type { Hints } from '../tool/hints.ts'
-import { type Narrate, type Saying, says } from '../tool/narrate.ts'
-import type { JsonSchema } from '../tool/schema.ts'
+import type { Hints } from '../tools/hints.ts'
+import { type Narrate, type Saying, says } from '../tools/narration/tool-narration.ts'
+import type { JsonSchema } from '../tools/schema.ts'
 
 interface Form {
   readonly output: JsonSchema

@@ -3,8 +3,8 @@
 // Each capability is a folder: its tools, a file each, and the function that gives them. A new one joins by a line in `parts`; one that must
 // be asked for by name (a shell) by a line in `box` alone.
 
-import { readOutputTool } from '../tool/read-output.ts'
-import type { Tool } from '../tool/tool.ts'
+import { readOutputTool } from '../tools/read-output-tool.ts'
+import type { Tool } from '../tools/tool.ts'
 import { echo } from './echo/echo.ts'
 import { files } from './files/files.ts'
 import { math } from './math/math.ts'

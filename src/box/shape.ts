@@ -1,7 +1,7 @@
 // How the tools of the box describe what they take and give: plain JSON Schema, closed, with a sentence for every field.
 
 import type { Json } from '../core/value.ts'
-import { jsonSchema, type TypedSchema } from '../tool/schema.ts'
+import { jsonSchema, type TypedSchema } from '../tools/schema.ts'
 
 export type Field = { [key: string]: Json }
 

@@ -2,7 +2,7 @@
 
 import { frame } from '../core/ids.ts'
 import { isThenable, type Soon } from '../core/maybe-promise.ts'
-import type { App } from '../tool/context.ts'
+import type { App } from '../tools/context/context.ts'
 
 /** Makes what bodies get as `ctx.app`. Asked again in every process, and for a session that was long idle. */
 export type AppFactory = (of: { readonly tenant: string; readonly session: string }) => App | Promise<App>

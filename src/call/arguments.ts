@@ -5,8 +5,8 @@ import { PawlError } from '../core/errors.ts'
 import { isSorted } from '../core/canonical-json.ts'
 import { sizeTable } from '../core/size-limits.ts'
 import { encode, encodePlain, maxDepth } from '../core/value.ts'
-import { pathText, quoted } from '../tool/problem.ts'
-import type { Problem } from '../tool/schema.ts'
+import { pathText, quoted } from '../tools/validation-problem.ts'
+import type { Problem } from '../tools/schema.ts'
 import { jsonBreak } from './json-break.ts'
 
 /**

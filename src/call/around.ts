@@ -1,6 +1,6 @@
 // What a ctx stands in: the call, its tool, its clocks, and what it was told.
 
-import type { Tool } from '../tool/tool.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { Connections } from './connections.ts'
 import type { Pace } from './family.ts'
 import type { Live } from './live.ts'

@@ -4,7 +4,7 @@
 
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { isThenable, type Soon } from '../core/maybe-promise.ts'
-import { defaultGraceMs, type Tool } from '../tool/tool.ts'
+import { defaultGraceMs, type Tool } from '../tools/tool.ts'
 import { notStarted } from './stopped.ts'
 import { type ClockName, tooLateAt } from './clocks.ts'
 import type { CallHost } from './host.ts'

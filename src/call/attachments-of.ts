@@ -8,7 +8,7 @@ import { PawlError } from '../core/errors.ts'
 import { isName, longestName } from '../core/ids.ts'
 import { bytesIn, fits, type Sizes } from '../core/size-limits.ts'
 import { type Attachment, isAttachment, mintAttachment } from '../core/value.ts'
-import type { Attachments } from '../tool/context.ts'
+import type { Attachments } from '../tools/context/context.ts'
 
 /** Content-addressed: the same bytes of a tenant are one attachment, on a replay too. Sealed ones tell nobody what they hold: one per call. */
 function attachmentId(invocation: Invocation, mediaType: string, bytes: Uint8Array): string {

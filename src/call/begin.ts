@@ -3,7 +3,7 @@
 
 import type { Driven, ToSettle } from '../engine/engine.ts'
 import type { Soon } from '../core/maybe-promise.ts'
-import type { RemoteEntry } from '../tool/toolset.ts'
+import type { RemoteEntry } from '../tools/toolset.ts'
 import type { Accepted } from './accepted.ts'
 import type { Asking } from './asked.ts'
 import { attempt, type Full, type Lacks } from './attempt.ts'

@@ -4,7 +4,7 @@
 
 import type { Driven, Invocation, Wait } from '../engine/engine.ts'
 import { decode, type Json } from '../core/value.ts'
-import type { CancelledWait, ToolContext } from '../tool/context.ts'
+import type { CancelledWait, ToolContext } from '../tools/context/context.ts'
 import { outcomeOf } from '../store/records/resolution.ts'
 import { type Asking, Unanswered } from './asked.ts'
 import { askInContext } from './in-context.ts'

@@ -5,7 +5,7 @@ import type { ToSettle } from '../engine/engine.ts'
 import { failure, internalErrorMessage } from '../core/outcome.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import { decode, encode } from '../core/value.ts'
-import type { Checked } from '../tool/schema.ts'
+import type { Checked } from '../tools/schema.ts'
 import { ask, type Asking, Unanswered } from './asked.ts'
 import { keepTrouble } from './trouble.ts'
 

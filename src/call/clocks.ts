@@ -4,7 +4,7 @@
 import { milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CallOptions } from '../store/records/call-record.ts'
-import type { Clocks } from '../tool/terms.ts'
+import type { Clocks } from '../tools/tool-options.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 
 export type ClockName = 'attempt' | 'idle' | 'total' | 'queue'

@@ -1,7 +1,7 @@
 // What is known of connections where a body runs: what there is, and what one execution was told.
 
 import { Redactor } from '../security/redact.ts'
-import type { Connection } from '../tool/context.ts'
+import type { Connection } from '../tools/context/context.ts'
 
 /** A connection, and a mark that no other one has. */
 export interface KnownConnection extends Connection {

@@ -5,7 +5,7 @@
 import type { FleetPlace } from '../engine/engine.ts'
 import { milliseconds } from '../core/duration.ts'
 import { frame } from '../core/ids.ts'
-import type { Rate } from '../tool/terms.ts'
+import type { Rate } from '../tools/tool-options.ts'
 import type { Slot } from './slot.ts'
 
 export interface FleetLimits {

@@ -1,7 +1,7 @@
 // Code of the host that gets a ctx: prepare, reconcile, cancel. asked.ts has the rest.
 
 import { isThenable } from '../core/maybe-promise.ts'
-import type { ToolContext } from '../tool/context.ts'
+import type { ToolContext } from '../tools/context/context.ts'
 import { aboutOf, answered, type Asking } from './asked.ts'
 import { clockMs } from './clocks.ts'
 import { untold } from './connections.ts'

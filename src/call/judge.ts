@@ -4,10 +4,10 @@
 import type { CallRecord } from '../store/records/call-record.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Redactor } from '../security/redact.ts'
-import type { Logger } from '../tool/context.ts'
-import type { Checked } from '../tool/schema.ts'
-import type { Tool } from '../tool/tool.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Logger } from '../tools/context/context.ts'
+import type { Checked } from '../tools/schema.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import { scope } from './scope.ts'
 
 const patienceMs = 30_000

@@ -1,7 +1,7 @@
 // How many calls run at once, and how many may wait; checked when the runtime is made.
 
 import { PawlError } from '../core/errors.ts'
-import { checkLimit, checkRate, type Rate } from '../tool/terms.ts'
+import { checkLimit, checkRate, type Rate } from '../tools/tool-options.ts'
 
 export interface Limits {
   /** At once in this process. */

@@ -4,7 +4,7 @@
 // turn as well: the next one may start when the one before has left, however often that one is tried.
 
 import type { CallPosition } from '../store/records/call-record.ts'
-import type { Concurrency } from '../tool/terms.ts'
+import type { Concurrency } from '../tools/tool-options.ts'
 
 interface Segment {
   readonly at: number

@@ -3,7 +3,7 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { RedactedStream } from '../security/redact.ts'
-import type { Progress } from '../tool/context.ts'
+import type { Progress } from '../tools/context/context.ts'
 import type { CallHost } from './host.ts'
 import { runOf } from './task-run.ts'
 

@@ -4,7 +4,7 @@
 import { completionKey } from '../store/records/completion-key.ts'
 import { isLoss } from '../core/errors.ts'
 import { decode, encode } from '../core/value.ts'
-import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tool/context.ts'
+import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../tools/context/context.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
 import { runUnder } from './task-run.ts'

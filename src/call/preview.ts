@@ -3,8 +3,8 @@
 
 import type { Preview } from '../store/records/approval-request.ts'
 import type { Json } from '../core/value.ts'
-import { shownArgs } from '../tool/hidden.ts'
-import type { ApprovalFacts, PreviewGiven, Tool } from '../tool/tool.ts'
+import { shownArgs } from '../tools/hidden-fields.ts'
+import type { ApprovalFacts, PreviewGiven, Tool } from '../tools/tool.ts'
 import type { Accepted } from './accepted.ts'
 import { ask, type Asking, Unanswered } from './asked.ts'
 

@@ -2,7 +2,7 @@
 // secrets are not told to it (DUR-12).
 
 import type { Redactor } from '../security/redact.ts'
-import type { Logger } from '../tool/context.ts'
+import type { Logger } from '../tools/context/context.ts'
 
 export function neverThrowing(logger: Logger, redact: Redactor): Logger {
   const at =

@@ -3,9 +3,9 @@
 
 import type { Invocation, ToSettle } from '../engine/engine.ts'
 import { failure } from '../core/outcome.ts'
-import { ToolQuarantined } from '../tool/pin.ts'
-import type { Tool } from '../tool/tool.ts'
-import type { RemoteEntry } from '../tool/toolset.ts'
+import { ToolQuarantined } from '../tools/definition-pin.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { RemoteEntry } from '../tools/toolset.ts'
 import { notStarted } from './stopped.ts'
 import { closeNames } from '../core/similar-names.ts'
 import type { CallHost } from './host.ts'

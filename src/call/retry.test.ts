@@ -2,7 +2,7 @@ import { retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import type { Invocation } from '../engine/engine.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
-import type { Tool } from '../tool/tool.ts'
+import type { Tool } from '../tools/tool.ts'
 import { afterFailure } from './retry.ts'
 
 const input = { type: 'object' } as const

@@ -2,8 +2,8 @@
 
 import type { Invocation } from '../engine/engine.ts'
 import type { Failure, FailureClass, Outcome } from '../core/outcome.ts'
-import { defaultRetry } from '../tool/terms.ts'
-import type { Tool } from '../tool/tool.ts'
+import { defaultRetry } from '../tools/tool-options.ts'
+import type { Tool } from '../tools/tool.ts'
 
 /** Failures that another try may mend, for a tool that may be tried again. What a tool declares with fail() is its answer. */
 const passing = new Set<FailureClass>(['timeout', 'external', 'unavailable', 'internal'])

@@ -2,7 +2,7 @@
 // a step knows that it is one.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Logger } from '../tool/context.ts'
+import type { Logger } from '../tools/context/context.ts'
 
 export interface Scope {
   readonly tool: string

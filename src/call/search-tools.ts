@@ -4,8 +4,8 @@
 import { revealedName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Json } from '../core/value.ts'
-import { findTools, foundTools, toolSearchTool } from '../tool/tool-search.ts'
-import { only } from '../tool/toolset.ts'
+import { findTools, foundTools, toolSearchTool } from '../tools/tool-search.ts'
+import { only } from '../tools/toolset.ts'
 import type { Around } from './around.ts'
 
 export async function searchTools(around: Pick<Around, 'invocation' | 'host' | 'over'>, query: string): Promise<Json> {

@@ -8,7 +8,7 @@ import type { CallPosition } from '../store/records/call-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { FleetPlace } from '../engine/engine.ts'
 import type { Soon } from '../core/maybe-promise.ts'
-import type { Tool } from '../tool/tool.ts'
+import type { Tool } from '../tools/tool.ts'
 
 export interface Entry {
   readonly uid: string

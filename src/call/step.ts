@@ -6,7 +6,7 @@ import { PawlError } from '../core/errors.ts'
 import { failure, type Failure, ToolFailure } from '../core/outcome.ts'
 import { bytesIn, fits, startOf } from '../core/size-limits.ts'
 import { decode, encode } from '../core/value.ts'
-import type { StepOptions } from '../tool/context.ts'
+import type { StepOptions } from '../tools/context/context.ts'
 import { type Connections, untold } from './connections.ts'
 import type { CallHost } from './host.ts'
 

@@ -3,7 +3,7 @@
 
 import { milliseconds } from '../core/duration.ts'
 import { isLoss } from '../core/errors.ts'
-import type { StartTask, Task, Tasks, WaitForTask } from '../tool/task.ts'
+import type { StartTask, Task, Tasks, WaitForTask } from '../tools/context/tasks.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
 import { runUnder } from './task-run.ts'

@@ -3,7 +3,7 @@
 import { abortsTurn, type Outcome } from '../core/outcome.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import { Places } from '../store/records/position-map.ts'
-import type { Concurrency } from '../tool/terms.ts'
+import type { Concurrency } from '../tools/tool-options.ts'
 import type { Families } from './family.ts'
 import { Line, type Place } from './line.ts'
 import type { Slot } from './slot.ts'

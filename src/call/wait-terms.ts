@@ -6,8 +6,8 @@ import { PawlError } from '../core/errors.ts'
 import { isName, longestName } from '../core/ids.ts'
 import { bytesIn, fits, type Sizes } from '../core/size-limits.ts'
 import { encode } from '../core/value.ts'
-import type { LaterOptions } from '../tool/context.ts'
-import type { Tool } from '../tool/tool.ts'
+import type { LaterOptions } from '../tools/context/context.ts'
+import type { Tool } from '../tools/tool.ts'
 
 const known: readonly string[] = ['name', 'deadline', 'onTimeout', 'onCancel', 'announce'] satisfies (keyof LaterOptions)[]
 

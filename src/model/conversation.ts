@@ -3,7 +3,7 @@
 
 import { merged, type ModelPart } from '../call/project.ts'
 import { noticeMark } from '../core/notice-text.ts'
-import { nameShape } from '../tool/tool.ts'
+import { nameShape } from '../tools/tool.ts'
 import {
   type AssistantMessage,
   type AssistantPart,

@@ -4,7 +4,7 @@
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Attachment, Json } from '../core/value.ts'
-import type { JsonSchema } from '../tool/schema.ts'
+import type { JsonSchema } from '../tools/schema.ts'
 import type { AssistantPart, ModelMessage } from './message.ts'
 
 /** A tool as a model is told of it. */

@@ -1,4 +1,4 @@
-// PEOPLE: which definitions of remote tools are accepted (POL-9). tool/source.ts asks here before it gives a contract. The first definition
+// PEOPLE: which definitions of remote tools are accepted (POL-9). tools/provider-connection.ts asks here before it gives a contract. The first definition
 // that any worker sees is pinned; another one puts the tool into quarantine on record, where people read what changed and accept it, from
 // whatever process. Nothing is remembered here: each question reads the pin, so what somebody accepts holds everywhere with the next one.
 
@@ -8,9 +8,9 @@ import { frame, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Guard, Kept, KeptName, Store } from '../store/store.ts'
-import type { Logger } from '../tool/context.ts'
-import { differenceOf } from '../tool/definition-difference.ts'
-import type { Definition, Pins } from '../tool/pin.ts'
+import type { Logger } from '../tools/context/context.ts'
+import { differenceOf } from '../tools/definition-difference.ts'
+import type { Definition, Pins } from '../tools/definition-pin.ts'
 
 /** A remote tool whose definition is not the accepted one any more. */
 export interface QuarantinedTool {

@@ -9,7 +9,7 @@
 // form in the tool's schema or `prepare`, which run before policy.
 
 import type { RE2JS } from 're2js'
-import { linearEngine } from '../tool/linear.ts'
+import { linearEngine } from '../tools/re2.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Json, recorded } from '../core/value.ts'
 

@@ -3,7 +3,7 @@
 //
 // A rule holds if everything it names holds; what it leaves out it does not ask about. Within one field a list means any of.
 
-import type { Hints } from '../tool/hints.ts'
+import type { Hints } from '../tools/hints.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Json } from '../core/value.ts'
 import {

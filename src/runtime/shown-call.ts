@@ -6,8 +6,8 @@ import type { Show } from '../call/show.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode } from '../core/value.ts'
-import { readOutputName } from '../tool/read-output.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import { readOutputName } from '../tools/read-output-tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
 
 export interface ShownCall {
   /** `reads`: the model can read on in what it is shown a part of. */

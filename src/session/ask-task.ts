@@ -6,7 +6,7 @@ import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Seal } from '../security/seal.ts'
 import type { StartedBy } from '../background/tasks.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import { type CallAsk, checkAsk } from './ask.ts'
 import { askedOf, askingOf, type Place } from './asked.ts'
 

@@ -10,7 +10,7 @@ import { PawlError } from '../core/errors.ts'
 import { frame, longestName } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/value.ts'
-import { type Clocks, clocksOf } from '../tool/terms.ts'
+import { type Clocks, clocksOf } from '../tools/tool-options.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */

@@ -14,9 +14,9 @@ import { bytesIn, fits } from '../core/size-limits.ts'
 import { spawnName } from '../core/task-state.ts'
 import type { Json } from '../core/value.ts'
 import type { Seal } from '../security/seal.ts'
-import type { Clocks } from '../tool/terms.ts'
-import { toolSearchTool } from '../tool/tool-search.ts'
-import type { Entry } from '../tool/toolset.ts'
+import type { Clocks } from '../tools/tool-options.ts'
+import { toolSearchTool } from '../tools/tool-search.ts'
+import type { Entry } from '../tools/toolset.ts'
 import { type CallAsk, clockValues, keyBatch } from './ask.ts'
 
 export interface Place {

@@ -3,9 +3,9 @@
 import type { Family } from '../call/family.ts'
 import type { Place } from '../call/line.ts'
 import type { Asked, Engine } from '../engine/engine.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'
-import { readOutputName } from '../tool/read-output.ts'
+import { readOutputName } from '../tools/read-output-tool.ts'
 
 export interface How {
   /** What stands when it begins. */

@@ -3,7 +3,7 @@
 import type { ReadArguments } from '../call/arguments.ts'
 import { messageTaskName, spawnName } from '../core/task-state.ts'
 import { decode } from '../core/value.ts'
-import type { Entry, Toolset } from '../tool/toolset.ts'
+import type { Entry, Toolset } from '../tools/toolset.ts'
 
 export function isSensitive(entry: Entry | undefined, read: ReadArguments, tools: Toolset): boolean {
   if (!entry || entry.sensitive) return entry !== undefined

@@ -3,7 +3,7 @@
 
 import type { CallPosition } from '../store/records/call-record.ts'
 import { frame } from '../core/ids.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 
 export interface OpenBatch {
   readonly tools: Toolset

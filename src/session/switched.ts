@@ -1,7 +1,7 @@
 // What is switched on, as one handle of a session knows it: `session.tools` cannot wait, so it tells by what was last heard here.
 
 import { PawlError } from '../core/errors.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import type { SessionCapabilities, Switches } from './switches.ts'
 
 interface Scope {

@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Capabilities } from '../model/capability.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 
 interface Scope {
   readonly tenant: string

@@ -5,8 +5,8 @@ import { type FailureClass, fail, retry } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Json } from '../core/value.ts'
-import type { ToolContext } from '../tool/context.ts'
-import { type Tool, tool, type ToolDefinition } from '../tool/tool.ts'
+import type { ToolContext } from '../tools/context/context.ts'
+import { type Tool, tool, type ToolDefinition } from '../tools/tool.ts'
 
 const anything = { type: 'object' } as const
 

@@ -13,7 +13,7 @@ import type { Switches } from '../session/switches.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import { isBusy } from '../store/agent-sessions.ts'
-import type { AgentOutcome, AgentTurn } from '../tool/context.ts'
+import type { AgentOutcome, AgentTurn } from '../tools/context/context.ts'
 
 /** Agents that let agents work that let agents work. */
 const deepest = 4

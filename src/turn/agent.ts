@@ -6,9 +6,9 @@ import { PawlError } from '../core/errors.ts'
 import { fail } from '../core/outcome.ts'
 import type { Json } from '../core/value.ts'
 import type { Model } from '../model/model.ts'
-import type { AgentTurn } from '../tool/context.ts'
-import { jsonSchema } from '../tool/schema.ts'
-import { type Tool, tool, type ToolDefinition } from '../tool/tool.ts'
+import type { AgentTurn } from '../tools/context/context.ts'
+import { jsonSchema } from '../tools/schema.ts'
+import { type Tool, tool, type ToolDefinition } from '../tools/tool.ts'
 
 export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'instructions' | 'tools' | 'limits'> {
   readonly name: string

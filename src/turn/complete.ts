@@ -6,7 +6,7 @@ import { PawlError } from '../core/errors.ts'
 import { fail, retry } from '../core/outcome.ts'
 import { textOf } from '../model/message.ts'
 import { costOf, type Model, ModelFailure, type ModelRequest } from '../model/model.ts'
-import type { Completion, CompletionRequest } from '../tool/context.ts'
+import type { Completion, CompletionRequest } from '../tools/context/context.ts'
 import { askModel } from './ask-model.ts'
 import type { TurnHost } from './host.ts'
 

@@ -14,8 +14,8 @@ import type { Batch, How } from '../session/gather.ts'
 import type { Switches } from '../session/switches.ts'
 import type { Said } from './said.ts'
 import type { Change, Store } from '../store/store.ts'
-import type { Logger } from '../tool/context.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Logger } from '../tools/context/context.ts'
+import type { Toolset } from '../tools/toolset.ts'
 
 export interface Scope {
   readonly tenant: string

@@ -13,7 +13,7 @@ import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
 import { askingOf, type Place } from '../session/asked.ts'
 import type { Batch } from '../session/gather.ts'
 import type { Change } from '../store/store.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import { isSaid } from './arrivals.ts'
 import type { TurnHost } from './host.ts'
 

@@ -3,7 +3,7 @@
 import { argumentLimits, readArguments } from '../call/arguments.ts'
 import { callsIn, type Message } from '../model/message.ts'
 import { isSensitive } from '../session/sensitive.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import type { History } from './history.ts'
 
 export function isSensitiveMessage(message: Message, tools: Toolset, history: Pick<History, 'isSecret' | 'last'>): boolean {

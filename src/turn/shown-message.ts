@@ -3,8 +3,8 @@
 
 import type { Json } from '../core/value.ts'
 import type { AssistantPart, Message } from '../model/message.ts'
-import { hides, shownArgs } from '../tool/hidden.ts'
-import type { Toolset } from '../tool/toolset.ts'
+import { hides, shownArgs } from '../tools/hidden-fields.ts'
+import type { Toolset } from '../tools/toolset.ts'
 
 export function shownMessage(message: Message, tools: Toolset): Message {
   if (message.role !== 'assistant') return message

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openaiTools } from 'pawl/openai'
 import { withoutNulls } from '../../src/adapters/openai/strict.ts'
-import { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from '../../src/tool/convert.ts'
+import { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from '../../src/tools/convert.ts'
 
 const noop = (): null => null
 

@@ -6,7 +6,7 @@ import { createRuntime } from 'pawl'
 import { afterEach, describe, expect, test } from 'vitest'
 import { budgetOf, shortened } from '../../src/box/shell/show-output.ts'
 import { type ShellOptions, shellTools } from '../../src/box/shell/shell.ts'
-import type { Tool } from '../../src/tool/tool.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 import { type ShellWorld, shellWorld } from './shell-world.ts'
 import { until } from './trees.ts'
 

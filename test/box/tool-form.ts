@@ -3,7 +3,7 @@
 import type { Tool } from 'pawl'
 import { expect, test } from 'vitest'
 import type { Json } from '../../src/core/value.ts'
-import type { Phase } from '../../src/tool/narrate.ts'
+import type { Phase } from '../../src/tools/narration/tool-narration.ts'
 
 const phases: readonly Phase[] = ['started', 'waiting', 'completed', 'failed']
 

@@ -9,7 +9,7 @@ import { createRuntime } from 'pawl'
 import { withoutTags } from '../../src/box/web/convert.ts'
 import { webTools } from '../../src/box/web/web.ts'
 import type { WebOptions } from '../../src/box/web/rules.ts'
-import type { Tool } from '../../src/tool/tool.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 import { codeOf, type Fetcher, fetcher, httpServer, type Server } from './web-world.ts'
 
 const open: { close(): Promise<void> }[] = []

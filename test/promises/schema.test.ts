@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { PawlError } from '../../src/core/errors.ts'
 import type { Json } from '../../src/core/value.ts'
-import { type Checked, compileSchema, type JsonSchema } from '../../src/tool/schema.ts'
+import { type Checked, compileSchema, type JsonSchema } from '../../src/tools/schema.ts'
 
 const check = (schema: object, value: unknown): Checked => compileSchema(schema as JsonSchema, 'Tool x').check(value as Json) as Checked
 const problems = (schema: object, value: unknown): string[] => {

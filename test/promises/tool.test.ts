@@ -3,7 +3,7 @@
 import { type Hook, PawlError, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { toolset } from '../../src/tool/toolset.ts'
+import { toolset } from '../../src/tools/toolset.ts'
 import { onEachStore } from '../each-store.ts'
 
 const empty = z.object({})

@@ -7,7 +7,7 @@ import { createRuntime, type Runtime, retry, type RuntimeOptions, type Tool, too
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { toolset } from '../../src/tool/toolset.ts'
+import { toolset } from '../../src/tools/toolset.ts'
 import { Standing } from '../../src/session/standing.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Mortal, mortal, type StoreKind, storeOf } from '../mortal.ts'

@@ -5,7 +5,7 @@
 //   await generateText({ model, prompt, tools: { ...aiTools(session, { tools: own }), ...wrapTools(session, existing) }, stopWhen: […, isLost] })
 
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
-import { type AttachmentReader, listed, providerSchema, safeAsk } from '../../tool/convert.ts'
+import { type AttachmentReader, listed, providerSchema, safeAsk } from '../../tools/convert.ts'
 import { modelOutput, OutcomeError, Views } from './answer.ts'
 import { type AiToolTerms, fromAiSdk, whileLive } from './existing.ts'
 import { type BatchNamer, batchOf, gather } from './gather.ts'

@@ -2,7 +2,7 @@
 // model exactly as Pawl says it.
 
 import type { CallOutcome, Json, ModelPart } from '../../index.ts'
-import { attachmentBytes, type AttachmentReader, attachmentText } from '../../tool/convert.ts'
+import { attachmentBytes, type AttachmentReader, attachmentText } from '../../tools/convert.ts'
 import type { AiModelOutput } from './shapes.ts'
 
 /** A call that did not succeed. The SDK makes a `tool-error` part of it, and of that an error result whose text is `String(error)`. */

@@ -3,7 +3,7 @@
 // call's id, no messages and the attempt's own signal.
 
 import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
-import type { ToolTerms } from '../../tool/convert.ts'
+import type { ToolTerms } from '../../tools/convert.ts'
 import { type AiExecution, type AnyAiTool, type Checked, isMarked } from './shapes.ts'
 
 export interface AiToolTerms extends ToolTerms {

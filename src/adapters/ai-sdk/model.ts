@@ -13,7 +13,7 @@ import {
   PawlError,
   type Usage,
 } from '../../index.ts'
-import { providerSchema } from '../../tool/convert.ts'
+import { providerSchema } from '../../tools/convert.ts'
 import { failureOf } from './failure.ts'
 import { type AiPromptMessage, type PromptTerms, promptOf } from './prompt.ts'
 

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto'
 import type { AssistantPart, Attachment, Json, ModelPart, ModelRequest, ResultPart } from '../../index.ts'
-import { attachmentBytes, attachmentText, filesNotice } from '../../tool/convert.ts'
+import { attachmentBytes, attachmentText, filesNotice } from '../../tools/convert.ts'
 
 type Meta = { providerOptions?: Record<string, Record<string, never>> }
 type AiText = { type: 'text'; text: string } & Meta

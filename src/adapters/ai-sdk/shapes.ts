@@ -2,7 +2,7 @@
 // test/types/adapters.test-d.ts holds these shapes to the installed one.
 
 import type { CallAsk, CallOutcome, JsonSchema, RunOptions, Session, Tool } from '../../index.ts'
-import type { AttachmentReader } from '../../tool/convert.ts'
+import type { AttachmentReader } from '../../tools/convert.ts'
 
 /** What the adapter uses of a session. */
 export type AiSession = Pick<Session, 'id' | 'tenant'> & {

@@ -10,10 +10,10 @@ import {
   providerId,
   safeAsk,
   toAnthropic,
-} from '../../tool/convert.ts'
+} from '../../tools/convert.ts'
 
-export { fromAnthropic, toAnthropic } from '../../tool/convert.ts'
-export type { AnthropicTool, AttachmentReader, ToolTerms } from '../../tool/convert.ts'
+export { fromAnthropic, toAnthropic } from '../../tools/convert.ts'
+export type { AnthropicTool, AttachmentReader, ToolTerms } from '../../tools/convert.ts'
 
 /** What the adapter uses of a session. */
 export interface AnthropicSession {

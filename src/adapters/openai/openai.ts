@@ -22,11 +22,11 @@ import {
   providerId,
   safeAsk,
   toOpenAI,
-} from '../../tool/convert.ts'
+} from '../../tools/convert.ts'
 import { strictForm, withoutNulls } from './strict.ts'
 
-export { fromOpenAI } from '../../tool/convert.ts'
-export type { AttachmentReader, OpenAIApi, OpenAIChatTool, OpenAIResponsesTool, OpenAITool, ToolTerms } from '../../tool/convert.ts'
+export { fromOpenAI } from '../../tools/convert.ts'
+export type { AttachmentReader, OpenAIApi, OpenAIChatTool, OpenAIResponsesTool, OpenAITool, ToolTerms } from '../../tools/convert.ts'
 
 /** What the adapter uses of a session. */
 export interface OpenAISession {

@@ -1,7 +1,7 @@
 // box.echo(): gives back what it is given. For trying things out.
 
-import { says } from '../../tool/narrate.ts'
-import { type Tool, tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { type Tool, tool } from '../../tools/tool.ts'
 import { object, text, whole } from '../shape.ts'
 
 interface Input {

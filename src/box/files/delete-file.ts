@@ -2,8 +2,8 @@
 // that finds nothing knows that the first one has done it, and one that finds another file leaves it.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { flag, object, text } from '../shape.ts'
 import { baseName, keepOthers, pathField, shown, told } from './told.ts'
 

@@ -3,9 +3,9 @@
 
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tool/context.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { flag, list, object, text, whole } from '../shape.ts'
 import { mostDiff } from './diff.ts'
 import { edited, type Replacement } from './edits.ts'

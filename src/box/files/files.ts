@@ -2,7 +2,7 @@
 //
 // Reading tools run side by side. Those that change something exclude each other within the session, and each may run again after a crash.
 
-import type { Tool } from '../../tool/tool.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { deleteFile } from './delete-file.ts'
 import { editFile } from './edit-file.ts'
 import { grepFiles } from './grep-files.ts'

@@ -2,9 +2,9 @@
 
 import type { FileStat } from '../../core/session-files.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tool/context.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { flag, list, object, text, whole } from '../shape.ts'
 import { baseName, pathField, shown, told } from './told.ts'
 import { complete, cut, fitting, truncationField } from './truncation.ts'

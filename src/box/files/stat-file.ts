@@ -1,7 +1,7 @@
 // stat_file: whether there is something, and what. That there is nothing is an answer, not a failure.
 
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { flag, object, text, whole } from '../shape.ts'
 import { baseName, pathField, told } from './told.ts'
 

@@ -4,9 +4,9 @@
 import { PawlError } from '../../core/errors.ts'
 import type { FileStat } from '../../core/session-files.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tool/context.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { flag, object, oneOf, text, whole } from '../shape.ts'
 import { baseName, hashOf, keepOthers, pathField, told } from './told.ts'
 

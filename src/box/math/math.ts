@@ -1,6 +1,6 @@
 // box.math(): numbers that a model had better not guess.
 
-import type { Tool } from '../../tool/tool.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { add } from './add.ts'
 import { divide } from './divide.ts'
 import { multiply } from './multiply.ts'

@@ -1,8 +1,8 @@
 // What add, subtract, multiply and divide have in common: two numbers, and a result that is one.
 
 import { fail } from '../../core/outcome.ts'
-import { type Saying, says } from '../../tool/narrate.ts'
-import { type Tool, tool } from '../../tool/tool.ts'
+import { type Saying, says } from '../../tools/narration/tool-narration.ts'
+import { type Tool, tool } from '../../tools/tool.ts'
 import { number, object, text } from '../shape.ts'
 
 interface Numbers {

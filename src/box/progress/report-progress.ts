@@ -1,8 +1,8 @@
 // report_progress: the model tells how its work goes. Whoever watches the call reads it at once; it is on record as the result.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { list, object, oneOf, text } from '../shape.ts'
 
 const statuses = ['progress', 'blocked', 'completed'] as const

@@ -1,6 +1,6 @@
 // The model asks the person it works for: ask_user.
 
-import type { Tool } from '../../tool/tool.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { askUser } from './ask-user.ts'
 
 export const questionTools = (): Tool[] => [askUser]

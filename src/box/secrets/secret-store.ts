@@ -4,11 +4,11 @@
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import type { Json } from '../../core/value.ts'
-import type { ToolContext } from '../../tool/context.ts'
-import { says } from '../../tool/narrate.ts'
-import { result, type ToolResult } from '../../tool/result.ts'
-import { jsonSchema } from '../../tool/schema.ts'
-import { type Tool, tool } from '../../tool/tool.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { result, type ToolResult } from '../../tools/result.ts'
+import { jsonSchema } from '../../tools/schema.ts'
+import { type Tool, tool } from '../../tools/tool.ts'
 import { needed, told } from '../values/told.ts'
 
 export interface SecretToolOptions {

@@ -1,6 +1,6 @@
 // The model keeps secrets and hands them to tools by reference, without reading them: secret_store.
 
-import type { Tool } from '../../tool/tool.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { secretStore, type SecretToolOptions } from './secret-store.ts'
 
 export type { SecretToolOptions } from './secret-store.ts'

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { PawlError } from '../../core/errors.ts'
-import type { ToolContext } from '../../tool/context.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
 import { LongText } from '../../call/fit-long.ts'
 import { shortenText } from '../../call/fit-text.ts'
 import { cleanTerminal } from '../../call/terminal.ts'

@@ -1,8 +1,8 @@
 // get_current_time: the time of the runtime's clock, in the zone that was asked for.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { object, oneOf, text, whole } from '../shape.ts'
 
 const formats = ['iso8601', 'unix', 'human'] as const

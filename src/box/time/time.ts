@@ -1,6 +1,6 @@
 // box.time(): what a model does not know by itself.
 
-import type { Tool } from '../../tool/tool.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { getCurrentTime } from './get-current-time.ts'
 
 export const time = (): Tool[] => [getCurrentTime]

@@ -1,8 +1,8 @@
 // write_todos: the model writes down what it has to do. Nothing is kept but the call itself: the newest list in the history is the list.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { flag, list, object, oneOf, text, whole } from '../shape.ts'
 
 const statuses = ['pending', 'in_progress', 'completed'] as const

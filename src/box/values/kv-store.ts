@@ -1,10 +1,10 @@
 // kv_store: JSON values by key, kept with the session. What a model sets, gets, deletes and lists is what the program has as session.values.
 
 import type { Json } from '../../core/value.ts'
-import type { ToolContext } from '../../tool/context.ts'
-import { says } from '../../tool/narrate.ts'
-import { jsonSchema } from '../../tool/schema.ts'
-import { tool } from '../../tool/tool.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { jsonSchema } from '../../tools/schema.ts'
+import { tool } from '../../tools/tool.ts'
 import { needed, told, wrong } from './told.ts'
 
 const operations = ['set', 'get', 'delete', 'list'] as const

@@ -1,7 +1,7 @@
 // get_weather: a sample, not a forecast of anything.
 
-import { says } from '../../tool/narrate.ts'
-import { tool } from '../../tool/tool.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
 import { number, object, text, whole } from '../shape.ts'
 import { celsiusOf, conditionsField, conditionsOf, inUnits, locationField, placeOf, seedOf, type Units, unitsField } from './sample.ts'
 

@@ -2,7 +2,7 @@
 
 import { fail } from '../../core/outcome.ts'
 import type { Attachment } from '../../core/value.ts'
-import type { ToolContext } from '../../tool/context.ts'
+import type { ToolContext } from '../../tools/context/context.ts'
 import { mostImageBytes } from '../files/kind.ts'
 import { type Content, contentOf, isHopeless, type SaidType, saidType, textOf } from './content.ts'
 import { convertHtml } from './convert.ts'

@@ -4,7 +4,7 @@
 
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { Heart } from '../../store/lease-heartbeat.ts'
-import type { Logger } from '../../tool/context.ts'
+import type { Logger } from '../../tools/context/context.ts'
 import type { Store } from '../../store/store.ts'
 
 /** A program that is over sooner starts no thread for its lease. */

@@ -5,7 +5,7 @@ import type { CallOptions } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Hold, Store, Take } from '../../store/store.ts'
-import type { Logger } from '../../tool/context.ts'
+import type { Logger } from '../../tools/context/context.ts'
 
 /** How often to look, beneath the hints: a worker may have died, and the time of a place may have passed. */
 const pollMs = 500

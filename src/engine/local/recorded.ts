@@ -12,7 +12,7 @@ import { failure, internalErrorMessage, type Outcome } from '../../core/outcome.
 import { encode } from '../../core/value.ts'
 import { answeredOf, isWord } from '../../store/records/approval-request.ts'
 import type { Store } from '../../store/store.ts'
-import type { Logger } from '../../tool/context.ts'
+import type { Logger } from '../../tools/context/context.ts'
 import { decodeResolution } from '../../store/records/resolution.ts'
 import type { ToSettle } from '../engine.ts'
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Resolution, WaitRecord } from '../../store/records/call-record.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Store } from '../../store/store.ts'
-import type { Logger } from '../../tool/context.ts'
+import type { Logger } from '../../tools/context/context.ts'
 import { decodeResolution } from '../../store/records/resolution.ts'
 
 /** Bodies that stand in `await later.value`. */

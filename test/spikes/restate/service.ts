@@ -11,7 +11,7 @@ import { sizesOf } from '../../../src/core/size-limits.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { Alarms } from '../../../src/call/alarms.ts'
 import { Queue } from '../../../src/call/queue.ts'
-import { toolset } from '../../../src/tool/toolset.ts'
+import { toolset } from '../../../src/tools/toolset.ts'
 import { callWorkflow } from './workflow.ts'
 
 const env = (name: string): string => {

@@ -24,7 +24,7 @@ import type { CallPosition, CallRequest, Resolution } from '../../../src/store/r
 import { frame } from '../../../src/core/ids.ts'
 import { failure, internalErrorMessage } from '../../../src/core/outcome.ts'
 import { encode } from '../../../src/core/value.ts'
-import { onCrashOf } from '../../../src/tool/hints.ts'
+import { onCrashOf } from '../../../src/tools/hints.ts'
 import { hashKey, looksLikeKey } from '../../../src/wait/key.ts'
 import { decodeResolution, encodeResolution } from '../../../src/store/records/resolution.ts'
 import { answerOf, type AttemptRequest, type Begun, cells, RestateInvocation, type WaitCell, write } from './invocation.ts'

@@ -1,0 +1,168 @@
+// The door for a plain JSON Schema: a bounded copy of it as JSON, and each keyword's own form checked, naming the place.
+// After this a schema cannot change under us, cannot be too big, and no keyword can surprise the compiler.
+
+import { PawlError } from '../../core/errors.ts'
+import type { Json } from '../../core/value.ts'
+import { type JsonSchema, received } from '../validation-problem.ts'
+
+export const maxSchemaBytes = 256 * 1024
+export const maxSchemaDepth = 64
+export const maxSchemaNodes = 5000
+/** Every JSON value takes two bytes or more; this stops a cyclic host object that doubles at each level. */
+const maxValues = maxSchemaBytes / 2
+
+/** `unstated` is 2020-12 with the older forms that people still write when they do not say which draft they mean. */
+export type Draft = '7' | '2020-12' | 'unstated'
+
+/** `place` is a JSON pointer into the schema. */
+export type Refuse = (place: string, why: string, cause?: unknown) => never
+
+export function refuser(what: string): Refuse {
+  return (place, why, cause) => {
+    throw new PawlError('tool_invalid', `${what}: ${place ? `at ${place.slice(0, 200)}: ` : ''}${why}.`, { cause })
+  }
+}
+
+/** The schema as plain JSON of our own. */
+export function copied(schema: JsonSchema, refuse: Refuse): JsonSchema {
+  let values = 0
+  const copy = (given: unknown, place: string, depth: number): Json | undefined => {
+    values += 1
+    if (values > maxValues) refuse('', `it is larger than ${maxSchemaBytes} bytes`)
+    if (depth > maxSchemaDepth) refuse('', `it is nested deeper than ${maxSchemaDepth} levels`)
+    const toJson = typeof given === 'object' && given !== null ? (given as { toJSON?: unknown }).toJSON : undefined
+    const value: unknown = typeof toJson === 'function' ? toJson.call(given, '') : given
+    if (value === undefined) return undefined
+    if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+    if (typeof value === 'number' && Number.isFinite(value)) return value
+    if (typeof value !== 'object') return refuse(place, `${typeof value === 'number' ? String(value) : `a ${typeof value}`} is not JSON`)
+    if (Array.isArray(value)) return value.map((item, index) => copy(item, `${place}/${index}`, depth + 1) ?? null)
+    const entries: { [key: string]: Json } = {}
+    for (const key of Object.keys(value)) {
+      const inner = copy((value as Record<string, unknown>)[key], `${place}/${escaped(key)}`, depth + 1)
+      if (inner !== undefined) Object.defineProperty(entries, key, { value: inner, enumerable: true, configurable: true, writable: true })
+    }
+    return entries
+  }
+  let own: Json | undefined
+  try {
+    own = copy(schema, '', 0)
+  } catch (cause) {
+    if (cause instanceof PawlError) throw cause
+    refuse('', 'it cannot be read as JSON', cause)
+  }
+  if (Buffer.byteLength(JSON.stringify(own)) > maxSchemaBytes) refuse('', `it is larger than ${maxSchemaBytes} bytes`)
+  return own as JsonSchema
+}
+
+export const escaped = (key: string): string => key.slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')
+
+export const isObject = (value: unknown): value is { [key: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** `$schema` decides; older drafts are read as draft-07. */
+export function draftOf(schema: JsonSchema): Draft {
+  if (typeof schema.$schema !== 'string') return 'unstated'
+  if (/draft-0[3-7]/.test(schema.$schema)) return '7'
+  return schema.$schema.includes('2020-12') ? '2020-12' : 'unstated'
+}
+
+type Form =
+  | 'schema'
+  | 'schemas'
+  | 'schema map'
+  | 'items'
+  | 'dependencies'
+  | 'count'
+  | 'number'
+  | 'positive'
+  | 'text'
+  | 'flag'
+  | 'names'
+  | 'names map'
+  | 'type'
+  | 'list'
+
+const both: readonly (readonly [Form, readonly string[]])[] = [
+  ['schema', ['additionalProperties', 'additionalItems', 'contains', 'propertyNames', 'not', 'if', 'then', 'else']],
+  ['schemas', ['allOf', 'anyOf', 'oneOf']],
+  ['schema map', ['properties', 'patternProperties', 'definitions', '$defs']],
+  ['items', ['items']],
+  ['dependencies', ['dependencies']],
+  ['count', ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties']],
+  ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum']],
+  ['positive', ['multipleOf']],
+  ['text', ['pattern', 'format', '$ref', '$id', '$schema']],
+  ['flag', ['uniqueItems']],
+  ['names', ['required']],
+  ['type', ['type']],
+  ['list', ['enum']],
+]
+
+/** Not keywords at all in draft-07, where they are ignored. */
+const newer: readonly (readonly [Form, readonly string[]])[] = [
+  ['schema', ['unevaluatedItems', 'unevaluatedProperties']],
+  ['schemas', ['prefixItems']],
+  ['schema map', ['dependentSchemas']],
+  ['count', ['minContains', 'maxContains']],
+  ['text', ['$anchor', '$dynamicRef', '$dynamicAnchor']],
+  ['names map', ['dependentRequired']],
+]
+
+const formsOf = (table: typeof both): [string, Form][] => table.flatMap(([form, keys]) => keys.map((key): [string, Form] => [key, form]))
+const forms: Readonly<Record<Draft, ReadonlyMap<string, Form>>> = {
+  '7': new Map(formsOf(both)),
+  '2020-12': new Map(formsOf([...both, ...newer])),
+  unstated: new Map(formsOf([...both, ...newer])),
+}
+
+const typeNames = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'])
+const isSchema = (value: Json): boolean => typeof value === 'boolean' || isObject(value)
+const isNames = (value: Json): boolean => Array.isArray(value) && value.every((item) => typeof item === 'string')
+const aSchema = 'a schema (an object or a boolean)'
+
+/** Each form: what it takes, in words, and the test. */
+const rules: Readonly<Record<Form, readonly [takes: string, test: (value: Json) => boolean]>> = {
+  schema: [aSchema, isSchema],
+  schemas: ['a list of at least one schema', (value) => Array.isArray(value) && value.length > 0 && value.every(isSchema)],
+  'schema map': ['an object of schemas', (value) => isObject(value) && Object.values(value).every(isSchema)],
+  items: [`${aSchema}, or a list of schemas before 2020-12`, (value) => isSchema(value) || (Array.isArray(value) && value.every(isSchema))],
+  dependencies: [
+    'an object of schemas or lists of names',
+    (value) => isObject(value) && Object.values(value).every((item) => isSchema(item) || isNames(item)),
+  ],
+  count: ['a whole number, 0 or more', (value) => Number.isInteger(value) && (value as number) >= 0],
+  number: ['a number', (value) => typeof value === 'number'],
+  positive: ['a number above 0', (value) => typeof value === 'number' && value > 0],
+  text: ['a string', (value) => typeof value === 'string'],
+  flag: ['true or false', (value) => typeof value === 'boolean'],
+  names: ['a list of property names', isNames],
+  'names map': ['an object of lists of property names', (value) => isObject(value) && Object.values(value).every(isNames)],
+  type: [
+    `one of ${[...typeNames].join(', ')}, or a list of these`,
+    (value) => [value].flat().every((name) => typeof name === 'string' && typeNames.has(name)) && [value].flat().length > 0,
+  ],
+  list: ['a list of values', (value) => Array.isArray(value)],
+}
+
+/** Refuses the schema object if one of its own keywords is malformed; answers the schemas directly inside, with their places. */
+export function inner(schema: JsonSchema, place: string, draft: Draft, refuse: Refuse): [Json, string][] {
+  const found: [Json, string][] = []
+  for (const [key, value] of Object.entries(schema)) {
+    const form = forms[draft].get(key)
+    if (!form) continue
+    const here = `${place}/${escaped(key)}`
+    const [takes, test] = rules[form]
+    const tuple = form === 'items' && Array.isArray(value)
+    if (!test(value) || (tuple && draft === '2020-12')) {
+      refuse(here, `'${key}' must be ${takes}, not ${received(value)}`)
+    }
+    if (form === 'schema' || (form === 'items' && !tuple)) found.push([value, here])
+    else if (form === 'schemas' || tuple) (value as Json[]).forEach((item, index) => found.push([item, `${here}/${index}`]))
+    else if (form === 'schema map' || form === 'dependencies') {
+      for (const [name, item] of Object.entries(value as JsonSchema))
+        if (!Array.isArray(item)) found.push([item, `${here}/${escaped(name)}`])
+    }
+  }
+  return found
+}

@@ -1,0 +1,165 @@
+// The keywords about objects. Own keys only: `__proto__`, `constructor` and `toString` are names like any other.
+
+import type { Json } from '../../core/value.ts'
+import { counted, quoted } from '../validation-problem.ts'
+import { isObject } from './check-schema.ts'
+import type { Maker } from './keyword-compiler.ts'
+import { type Check, type Node, nothing, type Run } from './validation-run.ts'
+
+type Schema = { [key: string]: Json }
+
+export function objectChecks(schema: Schema, make: Maker): Check[] {
+  const newer = make.draft !== '7'
+  return [
+    ...requiredChecks(schema, make),
+    ...memberChecks(schema, make),
+    ...sizeChecks(schema),
+    ...nameChecks(schema, make),
+    ...dependencyChecks(newer ? schema.dependentRequired : undefined, make),
+    ...dependencyChecks(newer ? schema.dependentSchemas : undefined, make),
+    ...dependencyChecks(schema.dependencies, make),
+  ]
+}
+
+function requiredChecks(schema: Schema, make: Maker): Check[] {
+  if (!Array.isArray(schema.required) || schema.required.length === 0) return []
+  const properties = isObject(schema.properties) ? schema.properties : {}
+  const required = (schema.required as string[]).map((key) => ({
+    key,
+    say: make.expected(Object.hasOwn(properties, key) ? (properties[key] as Json) : true),
+  }))
+  return [
+    (value, at, run) => {
+      if (!isObject(value)) return true
+      let ok = true
+      for (const { key, say } of required) {
+        if (!Object.hasOwn(value, key)) ok = run.fault({ up: at, key }, say, nothing)
+      }
+      return ok
+    },
+  ]
+}
+
+/** properties, patternProperties and additionalProperties: the third takes what the others leave. */
+function memberChecks(schema: Schema, make: Maker): Check[] {
+  const { properties, patternProperties, additionalProperties } = schema
+  if (properties === undefined && patternProperties === undefined && additionalProperties === undefined) return []
+  const known = new Map(isObject(properties) ? Object.entries(properties).map(([key, sub]) => [key, make.inside(sub)]) : [])
+  const patterns = isObject(patternProperties)
+    ? Object.entries(patternProperties).map(([source, sub]) => ({
+        matches: make.pattern(source, 'patternProperties'),
+        node: make.inside(sub),
+      }))
+    : []
+  // A key may be one that a pattern we cannot run would take: then nothing may be said about the rest.
+  const unsure = patterns.some(({ matches }) => !matches)
+  const rest = additionalProperties === undefined || unsure ? undefined : make.inside(additionalProperties)
+  const closed = additionalProperties === false
+  const say = notExpected([...known.keys()])
+  return [
+    (value, at, run, seen) => {
+      if (!isObject(value)) return true
+      if (unsure) {
+        run.unsure += 1
+        if (seen) seen.everyKey = true
+      }
+      let ok = true
+      for (const key of Object.keys(value)) {
+        const inner = value[key] as Json
+        const here = { up: at, key }
+        const property = known.get(key)
+        let taken = property !== undefined
+        if (property && !run.inside(property, inner, here)) ok = false
+        for (const { matches, node } of patterns) {
+          if (!matches?.(key, run)) continue
+          taken = true
+          if (!run.inside(node, inner, here)) ok = false
+        }
+        if (taken || rest) seen?.keys.add(key)
+        if (taken || !rest) continue
+        if (closed) ok = run.fault(here, say, inner)
+        else if (!run.inside(rest, inner, here)) ok = false
+      }
+      return ok
+    },
+  ]
+}
+
+function notExpected(known: readonly string[]): () => string {
+  const shown = known.slice(0, 12).map((key) => quoted(key, 40))
+  const only = known.length > 0 ? `, expected only ${shown.join(', ')}${known.length > shown.length ? ', …' : ''}` : ''
+  return () => `not a known property${only}`
+}
+
+/** Last of all: what no other keyword of this schema, nor of those applied beside it, has looked at. */
+export function unevaluatedProperties(schema: Schema, make: Maker): Check[] {
+  if (schema.unevaluatedProperties === undefined) return []
+  const node = make.inside(schema.unevaluatedProperties)
+  const closed = schema.unevaluatedProperties === false
+  const say = notExpected(isObject(schema.properties) ? Object.keys(schema.properties) : [])
+  return [
+    (value, at, run, seen) => {
+      if (!isObject(value) || !seen || seen.everyKey) return true
+      let ok = true
+      for (const key of Object.keys(value)) {
+        if (seen.keys.has(key)) continue
+        const here = { up: at, key }
+        if (closed) ok = run.fault(here, say, value[key])
+        else if (!run.inside(node, value[key] as Json, here)) ok = false
+      }
+      seen.everyKey = true
+      return ok
+    },
+  ]
+}
+
+function sizeChecks({ minProperties, maxProperties }: Schema): Check[] {
+  const sized = (test: (size: number) => boolean, said: string): Check => {
+    const say = (): string => `expected ${said}`
+    return (value, at, run) => !isObject(value) || test(Object.keys(value).length) || run.fault(at, say, value)
+  }
+  const checks: Check[] = []
+  if (typeof minProperties === 'number') checks.push(sized((size) => size >= minProperties, `at least ${counted(minProperties, 'key')}`))
+  if (typeof maxProperties === 'number') checks.push(sized((size) => size <= maxProperties, `at most ${counted(maxProperties, 'key')}`))
+  return checks
+}
+
+function nameChecks(schema: Schema, make: Maker): Check[] {
+  const { propertyNames } = schema
+  if (propertyNames === undefined) return []
+  const node = make.inside(propertyNames)
+  const expected = make.expected(propertyNames)
+  const say = (): string => `not a valid key, ${expected()}`
+  return [
+    (value, at, run) => {
+      if (!isObject(value)) return true
+      let ok = true
+      for (const key of Object.keys(value)) {
+        if (!run.quietly(() => run.inside(node, key, null))) ok = run.fault({ up: at, key }, say, key)
+      }
+      return ok
+    },
+  ]
+}
+
+/** dependentRequired, dependentSchemas, and draft-07's mixture of the two. */
+function dependencyChecks(dependencies: Json | undefined, make: Maker): Check[] {
+  if (!isObject(dependencies)) return []
+  const all = Object.entries(dependencies).map(([key, needs]) => {
+    if (!Array.isArray(needs)) return { key, node: make.onSame(needs), names: [] }
+    const because = `, as it goes with ${quoted(key, 40)}`
+    return { key, node: undefined as Node | undefined, names: needs as string[], say: () => `expected a value${because}` }
+  })
+  return [
+    (value, at, run: Run, seen) => {
+      if (!isObject(value)) return true
+      let ok = true
+      for (const { key, node, names, say } of all) {
+        if (!Object.hasOwn(value, key)) continue
+        if (node && !run.onSame(node, value, at, seen)) ok = false
+        for (const name of names) if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, nothing)
+      }
+      return ok
+    },
+  ]
+}

@@ -1,0 +1,125 @@
+// type, const, enum and everything about one number or one string: one check, one fault, which says all that was expected.
+
+import type { Json } from '../../core/value.ts'
+import { formats } from './formats.ts'
+import { isObject } from './check-schema.ts'
+import type { Maker } from './keyword-compiler.ts'
+import type { Check, Run } from './validation-run.ts'
+
+type Test = (value: Json, run: Run) => boolean
+
+export function scalarChecks(schema: { [key: string]: Json }, make: Maker): Check[] {
+  const type = typeTests(schema)
+  const constant = constantTests(schema)
+  const more = [...numberTests(schema), ...stringTests(schema, make)]
+  if (type.length + constant.length + more.length === 0) return []
+  const say = make.expected(schema)
+  return [
+    (value, at, run) => {
+      for (const test of type) if (!test(value, run)) return run.fault(at, say, value, 'type')
+      for (const test of constant) if (!test(value, run)) return run.fault(at, say, value, 'constant')
+      for (const test of more) if (!test(value, run)) return run.fault(at, say, value)
+      return true
+    },
+  ]
+}
+
+function typeTests({ type }: { [key: string]: Json }): Test[] {
+  if (type === undefined) return []
+  const types = new Set([type].flat() as string[])
+  return [
+    (value) => {
+      const type = typeOf(value)
+      return types.has(type) || (type === 'number' && types.has('integer') && Number.isInteger(value))
+    },
+  ]
+}
+
+function constantTests(schema: { [key: string]: Json }): Test[] {
+  const tests: Test[] = []
+  if (Array.isArray(schema.enum)) tests.push(oneOf(schema.enum))
+  if (Object.hasOwn(schema, 'const')) tests.push(oneOf([schema.const as Json]))
+  return tests
+}
+
+const typeOf = (value: Json): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
+
+/** Looked up, not searched: a list of ten thousand costs what a list of two does. */
+function oneOf(values: readonly Json[]): Test {
+  const simple = new Set(values.filter((value) => typeof value !== 'object' || value === null))
+  const composed = new Set(values.filter((value) => typeof value === 'object' && value !== null).map((value) => canonical(value)))
+  return (value, run) =>
+    typeof value === 'object' && value !== null ? composed.size > 0 && composed.has(canonical(value, run)) : simple.has(value)
+}
+
+/** Equal values, equal texts: keys in order, numbers as JavaScript writes them. Long values pay from the budget. */
+export function canonical(value: Json, run?: Run): string {
+  run?.spend(typeof value === 'string' ? 1 + (value.length >> 6) : 1)
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join(',')}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const keys = Object.keys(value).toSorted()
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json, run)}`).join(',')}}`
+}
+
+function numberTests(schema: { [key: string]: Json }): Test[] {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
+  const tests: ((value: number) => boolean)[] = []
+  if (typeof minimum === 'number') tests.push((value) => value >= minimum)
+  if (typeof maximum === 'number') tests.push((value) => value <= maximum)
+  if (typeof exclusiveMinimum === 'number') tests.push((value) => value > exclusiveMinimum)
+  if (typeof exclusiveMaximum === 'number') tests.push((value) => value < exclusiveMaximum)
+  if (typeof multipleOf === 'number') tests.push((value) => isMultiple(value, multipleOf))
+  return tests.map(
+    (test): Test =>
+      (value) =>
+        typeof value !== 'number' || test(value),
+  )
+}
+
+/** In decimal, as people write them: 0.3 is a multiple of 0.1, though not of the binary number nearest to it. */
+function isMultiple(value: number, of: number): boolean {
+  if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0
+  const [a, b] = [decimal(value), decimal(of)]
+  const exponent = Math.min(a.exponent, b.exponent)
+  return (a.digits * 10n ** BigInt(a.exponent - exponent)) % (b.digits * 10n ** BigInt(b.exponent - exponent)) === 0n
+}
+
+function decimal(value: number): { digits: bigint; exponent: number } {
+  const [mantissa = '0', exponent = '0'] = String(Math.abs(value)).split('e')
+  const [whole = '0', fraction = ''] = mantissa.split('.')
+  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length }
+}
+
+function stringTests(schema: { [key: string]: Json }, make: Maker): Test[] {
+  const { minLength, maxLength, pattern, format } = schema
+  const tests: ((value: string, run: Run) => boolean)[] = []
+  if (typeof minLength === 'number')
+    tests.push((text) => text.length >= minLength && (text.length >= 2 * minLength || characters(text) >= minLength))
+  if (typeof maxLength === 'number')
+    tests.push((text) => text.length <= maxLength || (text.length <= 2 * maxLength && characters(text) <= maxLength))
+  const test = typeof format === 'string' ? formats.get(format)?.test : undefined
+  if (test) tests.push(test)
+  if (typeof pattern === 'string') {
+    const matches = make.pattern(pattern, 'pattern')
+    tests.push((text, run) => {
+      if (matches) return matches(text, run)
+      run.unsure += 1
+      return true
+    })
+  }
+  return tests.map(
+    (test): Test =>
+      (value, run) =>
+        typeof value !== 'string' || test(value, run),
+  )
+}
+
+/** Code points, as the standard counts. */
+function characters(text: string): number {
+  let count = 0
+  for (let index = 0; index < text.length; index += 1) {
+    count += 1
+    if ((text.codePointAt(index) as number) > 0xffff) index += 1
+  }
+  return count
+}
