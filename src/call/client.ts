@@ -1,7 +1,7 @@
 // A tool that the caller runs (SESS-7): the call is handed out with its id and its checked arguments, and waits until its result is posted.
 // Nothing runs here, so nothing can run twice.
 
-import { together } from '../policy/decide.ts'
+import { together } from '../policy/evaluate.ts'
 import { milliseconds } from '../core/duration.ts'
 import { FromRecord, none } from './accepted.ts'
 import { withinDeadline } from './clocks.ts'

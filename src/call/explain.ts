@@ -2,8 +2,8 @@
 
 import { PawlError } from '../core/errors.ts'
 import { decode, encode, type Json } from '../core/value.ts'
-import { type Explanation, explain, together } from '../policy/decide.ts'
-import { answeredBy, type RememberedRule } from '../policy/remembered.ts'
+import { type Explanation, explain, together } from '../policy/evaluate.ts'
+import { answeredBy, type RememberedRule } from '../policy/match-remembered.ts'
 import { definePolicy, type Effect, type Policy, type PolicyDefinition } from '../policy/rules.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ApprovalFacts, Tool } from '../tools/tool.ts'

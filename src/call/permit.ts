@@ -4,7 +4,7 @@
 import type { ToSettle } from '../engine/engine.ts'
 import { failure } from '../core/outcome.ts'
 import { recorded, type Json } from '../core/value.ts'
-import { decide, type Decision, defaultDecision, type Question } from '../policy/decide.ts'
+import { decide, type Decision, defaultDecision, type Question } from '../policy/evaluate.ts'
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../policy/rules.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../tools/tool.ts'

@@ -1,6 +1,6 @@
 // What people can do, in one place: the inbox, decisions, and the rules they made. Every door comes through here.
 
-import type { RememberedRule } from '../policy/remembered.ts'
+import type { RememberedRule } from '../policy/match-remembered.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
 import { decode, type Json } from '../core/value.ts'

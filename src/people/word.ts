@@ -5,8 +5,8 @@ import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { bytesIn, fits } from '../core/size-limits.ts'
 import { decode, encode, type Json } from '../core/value.ts'
-import { type ArgumentPatterns, compilePatterns, isPlain, refuseAt } from '../policy/pattern.ts'
-import type { RememberScope } from '../policy/remembered.ts'
+import { type ArgumentPatterns, compilePatterns, isPlain, refuseAt } from '../policy/conditions.ts'
+import type { RememberScope } from '../policy/match-remembered.ts'
 
 export interface Remember {
   /** For this session (the default), for whoever asked in all their sessions, or for the whole tenant. */

@@ -1,5 +1,5 @@
 // POLICY, the rules (POL-1): data that says allow, ask or deny, checked and compiled when the policy is made, so that nothing
-// about it can fail when a call comes. decide.ts weighs what the rules say.
+// about it can fail when a call comes. evaluate.ts weighs what the rules say.
 //
 // A rule holds if everything it names holds; what it leaves out it does not ask about. Within one field a list means any of.
 
@@ -16,7 +16,7 @@ import {
   type Refuse,
   refuseAt,
   type Truth,
-} from './pattern.ts'
+} from './conditions.ts'
 
 export type Effect = 'allow' | 'ask' | 'deny'
 export type ToolClass = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld' | 'remote'

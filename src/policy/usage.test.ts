@@ -1,6 +1,6 @@
 import { fc } from '../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
-import { type Budget, type Budgets, defineBudgets, overBudget } from './budget.ts'
+import { type Budget, type Budgets, defineBudgets, overBudget } from './budgets.ts'
 import { charge, newUsage, readUsage, type Usage, usageText } from './usage.ts'
 
 const budget = (given: Budgets): Budget => Object.values(defineBudgets(given)).find((each) => each !== undefined) as Budget

@@ -1,6 +1,6 @@
 // POLICY, what the budgets count (POL-8): the usage of a turn, a session or a tenant, as it is changed by facts and as it is kept.
 //
-// The pipeline reads the usage of each scope (readUsage), judges a call by it (budget.ts), takes in what happened (charge) and has the text of it
+// The pipeline reads the usage of each scope (readUsage), judges a call by it (budgets.ts), takes in what happened (charge) and has the text of it
 // kept again. Nothing here reads a clock or a store, so folding the same facts in the same order gives the same usage on any worker.
 
 import type { Glob } from './rules.ts'

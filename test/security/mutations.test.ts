@@ -7,7 +7,7 @@ import { createRuntime, type InboxItem, type Runtime, tool, type Tool } from 'pa
 import { manualClock } from 'pawl/testing'
 import { encode, type Json } from '../../src/core/value.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
-import { type Bound, fingerprintOf } from '../../src/policy/fingerprint.ts'
+import { type Bound, fingerprintOf } from '../../src/policy/approval-fingerprint.ts'
 import { quiet } from '../adversary/kit.ts'
 
 console.log(`PAWL_SEED=${seed}`)

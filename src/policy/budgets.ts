@@ -9,7 +9,7 @@
 // by name.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
-import { checkKeys, isPlain, type Refuse, refuseAt } from './pattern.ts'
+import { checkKeys, isPlain, type Refuse, refuseAt } from './conditions.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
 import { timesBefore, type Usage } from './usage.ts'
 

@@ -3,7 +3,7 @@
 
 import type { AskedOf, AskItem, Vote } from '../store/records/approval-request.ts'
 import { compileGlobs } from './rules.ts'
-import { refuseAt } from './pattern.ts'
+import { refuseAt } from './conditions.ts'
 
 export type MayNot =
   /** Who asked for it. */

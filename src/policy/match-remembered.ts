@@ -3,9 +3,9 @@
 
 import type { Vote } from '../store/records/approval-request.ts'
 import type { Json } from '../core/value.ts'
-import { type AskedTogether } from './decide.ts'
-import { isEnough } from './approval.ts'
-import { type ArgumentPatterns, compilePatterns, refuseAt } from './pattern.ts'
+import { type AskedTogether } from './evaluate.ts'
+import { isEnough } from './approvers.ts'
+import { type ArgumentPatterns, compilePatterns, refuseAt } from './conditions.ts'
 
 export type RememberScope = 'session' | 'principal' | 'tenant'
 
