@@ -8,7 +8,7 @@ export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ExplainCall, Explained } from './call/explain.ts'
 export type { AppFactory } from './call/apps.ts'
 export type { Announce, Announcement } from './call/announce.ts'
-export type { ModelPart } from './call/project.ts'
+export type { ModelPart } from './models/model-parts.ts'
 export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './call/hook.ts'
 export type { Trouble } from './call/trouble.ts'
 export type { Limits } from './call/limits.ts'
@@ -146,7 +146,7 @@ export type {
   SummaryMessage,
   ToolMessage,
   UserMessage,
-} from './model/message.ts'
+} from './models/message.ts'
 export {
   type FinishReason,
   type Model,
@@ -159,7 +159,7 @@ export {
   type ModelSettings,
   type ModelTool,
   type Usage,
-} from './model/model.ts'
+} from './models/model.ts'
 export type { RecordedCall, Recording } from './session/recording.ts'
 export type { Capability } from './model/capability.ts'
 export type { SessionCapabilities } from './session/switches.ts'
@@ -178,4 +178,4 @@ export type {
   UsageOf,
   UserFile,
   UserWords,
-} from './model/turn.ts'
+} from './models/turn-interface.ts'

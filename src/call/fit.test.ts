@@ -6,7 +6,7 @@ import type { Outcome } from '../core/outcome.ts'
 import { type Json, mintAttachment } from '../core/value.ts'
 import { checkBudget, defaultBudget, fit, type OutputBudget, readOutput } from './fit.ts'
 import { LongText } from './fit-long.ts'
-import { project } from './project.ts'
+import { project } from '../models/model-parts.ts'
 
 const success = (value: unknown): Outcome => ({ status: 'success', value: value as Json })
 const small: OutputBudget = { bytes: 1024, lines: 400 }

@@ -15,7 +15,7 @@ import { bytesOf, grouped, plural, type Room, sizeOf } from './fit-count.ts'
 import { leastRoom, shortenJson, type Texts } from './fit-json.ts'
 import { LongText } from './fit-long.ts'
 import { shortenText } from './fit-text.ts'
-import { type ModelPart, project } from './project.ts'
+import { type ModelPart, project } from '../models/model-parts.ts'
 import { cleanValue } from './terminal.ts'
 
 export interface OutputBudget {

@@ -4,7 +4,7 @@
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/value.ts'
-import type { ModelPart } from './project.ts'
+import type { ModelPart } from '../models/model-parts.ts'
 
 export interface HookFacts {
   readonly tenant: string

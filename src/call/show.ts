@@ -13,7 +13,7 @@ import { decode, encode, isAttachment } from '../core/value.ts'
 import type { Logger } from '../tools/context/context.ts'
 import { defaultBudget, fit, type OutputBudget } from './fit.ts'
 import type { Hook, HookFacts } from './hook.ts'
-import { merged, type ModelPart } from './project.ts'
+import { merged, type ModelPart } from '../models/model-parts.ts'
 import { withoutSecrets } from './redact-outcome.ts'
 import { scope } from './scope.ts'
 

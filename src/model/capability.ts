@@ -4,8 +4,8 @@ import { checkHooks, type Hook, type HookFacts } from '../call/hook.ts'
 import { PawlError } from '../core/errors.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { type Entry, only, type Toolset } from '../tools/toolset.ts'
-import { isCost } from './account.ts'
-import type { TurnLimits } from './turn.ts'
+import { isCost } from '../models/cost-ledger.ts'
+import type { TurnLimits } from '../models/turn-interface.ts'
 
 export interface Capability {
   readonly name: string

@@ -1,7 +1,7 @@
 // What a model reads of a call that has settled, read from its record: as parts of a message, or in words alone.
 
 import type { HookFacts } from '../call/hook.ts'
-import type { ModelPart } from '../call/project.ts'
+import type { ModelPart } from '../models/model-parts.ts'
 import type { Show } from '../call/show.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import type { Outcome } from '../core/outcome.ts'

@@ -1,7 +1,7 @@
 // What is asked and what comes back: one call of a model, checked before anything is recorded.
 
 import { closeNames } from '../core/similar-names.ts'
-import type { ModelPart } from '../call/project.ts'
+import type { ModelPart } from '../models/model-parts.ts'
 import type { AskKind } from '../store/records/approval-terms.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import type { CallTimes } from '../store/records/call-times.ts'

@@ -3,7 +3,7 @@
 
 import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
 import type { Family, Pace } from '../call/family.ts'
-import type { ModelPart } from '../call/project.ts'
+import type { ModelPart } from '../models/model-parts.ts'
 import type { Line } from '../call/line.ts'
 import type { Queue } from '../call/queue.ts'
 import type { Show } from '../call/show.ts'

@@ -2,7 +2,7 @@
 // exactly one result: so the model reads a placeholder now, and what came of the call later as a notice of the runtime, which is nobody's
 // words and is marked so.
 
-import { merged, type ModelPart } from '../call/project.ts'
+import { merged, type ModelPart } from '../models/model-parts.ts'
 import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
 import type { AskKind } from '../store/records/approval-terms.ts'
 import type { CallOutcome } from './ask.ts'

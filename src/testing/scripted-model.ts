@@ -1,8 +1,8 @@
 // A model that says what a script says: for tests, demos and work without a network (SESS-2). What it answers depends on the conversation alone, so another
 // process goes on with the same script after a crash.
 
-import { type AssistantPart, type ModelMessage, textOf } from '../model/message.ts'
-import { type Model, type ModelCall, ModelFailure, type ModelPrice, type ModelRequest, type Usage } from '../model/model.ts'
+import { type AssistantPart, type ModelMessage, textOf } from '../models/message.ts'
+import { type Model, type ModelCall, ModelFailure, type ModelPrice, type ModelRequest, type Usage } from '../models/model.ts'
 import { encode, type Json } from '../core/value.ts'
 
 export interface ScriptedCall {

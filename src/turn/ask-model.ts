@@ -5,7 +5,7 @@ import type { Invocation } from '../engine/engine.ts'
 import { longestName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import { encode, recorded } from '../core/value.ts'
-import type { AssistantPart } from '../model/message.ts'
+import type { AssistantPart } from '../models/message.ts'
 import {
   type FinishReason,
   idleOf,
@@ -15,7 +15,7 @@ import {
   ModelFailure,
   type ModelRequest,
   type Usage,
-} from '../model/model.ts'
+} from '../models/model.ts'
 import type { TurnHost } from './host.ts'
 import { listen } from './listen.ts'
 

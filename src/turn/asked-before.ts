@@ -1,7 +1,7 @@
 // Whether an execution of a turn that is gone may have asked for the next answer, and told what came of it (SESS-2). Nothing is written before a model is
 // asked, as that would cost a sync for each answer; so it is judged by what must have come first.
 
-import { callsIn } from '../model/message.ts'
+import { callsIn } from '../models/message.ts'
 import { isSaid } from './arrivals.ts'
 import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from './host.ts'

@@ -1,13 +1,13 @@
 // What turns need from the runtime around them.
 
-import type { ModelPart } from '../call/project.ts'
+import type { ModelPart } from '../models/model-parts.ts'
 import type { Engine, Invocation } from '../engine/engine.ts'
 import type { CallRecord } from '../store/records/call-record.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Model } from '../model/model.ts'
-import type { Frame } from '../model/turn.ts'
+import type { Model } from '../models/model.ts'
+import type { Frame } from '../models/turn-interface.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../session/ask.ts'
 import type { Place } from '../session/asked.ts'
 import type { Batch, How } from '../session/gather.ts'

@@ -1,7 +1,7 @@
 // How a turn ends without an answer, in words: each says what happened and nothing of what is inside.
 
 import { failure, type Outcome } from '../core/outcome.ts'
-import type { ModelFailure } from '../model/model.ts'
+import type { ModelFailure } from '../models/model.ts'
 
 export const tooManyAnswers = (steps: number): Outcome =>
   failure({

@@ -1,7 +1,7 @@
 // Waits for the answer of a model, but not for ever: one that is told to stop and does not hear, and one that says nothing for too long, is let go.
 
 import type { Clock } from '../core/clock.ts'
-import { ModelFailure } from '../model/model.ts'
+import { ModelFailure } from '../models/model.ts'
 
 const graceMs = 50
 

@@ -6,10 +6,10 @@ import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import { encode } from '../core/value.ts'
-import { isCost } from '../model/account.ts'
+import { isCost } from '../models/cost-ledger.ts'
 import type { CapabilityLimits } from '../model/capability.ts'
-import { checkModel, type Model, type ModelSettings } from '../model/model.ts'
-import type { Frame, StartTurn, TurnLimits } from '../model/turn.ts'
+import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
+import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
 import { wordsOf } from './user-words.ts'
 
 /** A frame as data. */

@@ -1,7 +1,7 @@
 // What a sensitive tool was asked, and gave, is sealed in the conversation as it is with its call (DUR-12); so is what it is to be started with.
 
 import { argumentLimits, readArguments } from '../call/arguments.ts'
-import { callsIn, type Message } from '../model/message.ts'
+import { callsIn, type Message } from '../models/message.ts'
 import { isSensitive } from '../session/sensitive.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { History } from './history.ts'

@@ -2,7 +2,7 @@
 // its calls are.
 
 import type { Json } from '../core/value.ts'
-import type { AssistantPart, Message } from '../model/message.ts'
+import type { AssistantPart, Message } from '../models/message.ts'
 import { hides, shownArgs } from '../tools/hidden-fields.ts'
 import type { Toolset } from '../tools/toolset.ts'
 

@@ -2,7 +2,7 @@
 // tool_search besides (SESS-8).
 
 import { revealedName } from '../store/records/conversation.ts'
-import type { ModelTool } from '../model/model.ts'
+import type { ModelTool } from '../models/model.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { Change, Store } from '../store/store.ts'

@@ -2,15 +2,15 @@
 // sealed, kept and erased with it.
 
 import { attachmentsOf } from '../call/attachments-of.ts'
-import type { ModelPart } from '../call/project.ts'
+import type { ModelPart } from '../models/model-parts.ts'
 import type { Invocation } from '../engine/engine.ts'
 import type { WordsRow } from '../store/records/conversation.ts'
 import { isLoss, PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { bytesIn, type Sizes } from '../core/size-limits.ts'
 import type { Json } from '../core/value.ts'
-import { summaryText } from '../model/conversation.ts'
-import type { UserFile, UserWords } from '../model/turn.ts'
+import { summaryText } from '../models/conversation.ts'
+import type { UserFile, UserWords } from '../models/turn-interface.ts'
 import type { History, KeptMessage } from './history.ts'
 
 type FileRow = Exclude<WordsRow, string>['files'][number]

@@ -3,7 +3,7 @@
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, expect, test } from 'vitest'
-import type { Message } from '../../src/model/message.ts'
+import type { Message } from '../../src/models/message.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { KeptMessage } from '../../src/turn/history.ts'
 import { handedOver } from '../../src/turn/user-words.ts'

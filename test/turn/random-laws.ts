@@ -1,9 +1,9 @@
 // What must be true of the record of a session when all is over.
 
 import type { Message, StoredMessage } from 'pawl'
-import { callsIn, textOf } from '../../src/model/message.ts'
+import { callsIn, textOf } from '../../src/models/message.ts'
 import { problemsIn } from './model-rules.ts'
-import { conversationOf } from '../../src/model/conversation.ts'
+import { conversationOf } from '../../src/models/conversation.ts'
 import { owedName } from '../../src/store/records/conversation.ts'
 import type { RandomWorld, Worker } from './random.ts'
 

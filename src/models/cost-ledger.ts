@@ -1,7 +1,7 @@
 // ACCOUNT: what models have cost (SESS-11), by the name of the model. Pure.
 
 import { addUsage, noUsage } from './model.ts'
-import type { TurnUsage, UsageOf } from './turn.ts'
+import type { TurnUsage, UsageOf } from './turn-interface.ts'
 
 export type Account = { readonly [model: string]: UsageOf }
 

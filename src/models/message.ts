@@ -1,6 +1,6 @@
 // WORDS of a conversation: what was said, by whom, in the order in which a model reads it. Every call of a model has exactly one result (SESS-3).
 
-import type { ModelPart } from '../call/project.ts'
+import type { ModelPart } from './model-parts.ts'
 import type { OutcomeStatus } from '../core/outcome.ts'
 import type { Json } from '../core/value.ts'
 

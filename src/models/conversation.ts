@@ -1,7 +1,7 @@
 // What a model is given of a conversation (SESS-3). Pure. Whatever stands on record, what goes out keeps to what providers ask for: every call has
 // exactly one result, right after it and in its order; no id is used twice; nothing is empty; users and models take turns.
 
-import { merged, type ModelPart } from '../call/project.ts'
+import { merged, type ModelPart } from './model-parts.ts'
 import { noticeMark } from '../core/notice-text.ts'
 import { nameShape } from '../tools/tool.ts'
 import {
