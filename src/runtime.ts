@@ -15,7 +15,7 @@ import { wordsWithoutSecrets } from './call/redact-outcome.ts'
 import { containStrays, scope } from './call/scope.ts'
 import { showing } from './call/show.ts'
 import type { Trouble } from './call/trouble.ts'
-import { LocalEngine } from './engine/local/local.ts'
+import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/feed.ts'
 import { type CallPosition, type CallRecord } from './store/records/call-record.ts'
 import { doctor } from './keep/doctor.ts'
@@ -72,7 +72,7 @@ import { checkOptions, type Runtime, type RuntimeOptions } from './runtime/optio
 import { shownCall } from './runtime/shown-call.ts'
 import { openTurns } from './runtime/turns.ts'
 import { learnSecrets } from './values/secrets.ts'
-import { withoutKeys } from './wait/key.ts'
+import { withoutKeys } from './engine/wait-key.ts'
 import { checkedAnswer } from './store/records/resolution.ts'
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {

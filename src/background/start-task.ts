@@ -1,6 +1,6 @@
 // Starts a task (TASK-1): a call at a place of its own, on record together with what makes a task of it. Any worker that has the tool runs it.
 
-import { sameContent } from '../engine/content.ts'
+import { sameContent } from '../engine/call-content.ts'
 import { eventOf } from '../store/records/event.ts'
 import { childName, endName, logPath, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../store/records/task-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'

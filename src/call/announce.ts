@@ -10,7 +10,7 @@ import type { Clock } from '../core/clock.ts'
 import { decode, type Json } from '../core/value.ts'
 import { type HostKeys, secretOf } from '../security/host-keys.ts'
 import type { Logger } from '../tools/context/context.ts'
-import { waitKey } from '../wait/key.ts'
+import { waitKey } from '../engine/wait-key.ts'
 import { notStarted } from './stopped.ts'
 import { scope } from './scope.ts'
 

@@ -2,7 +2,7 @@
 
 import { endTool } from '../background/end.ts'
 import type { Drive, Invocation } from '../engine/engine.ts'
-import { announceTool } from '../engine/local/announce-tool.ts'
+import { announceTool } from '../engine/local/waits/announce-tool.ts'
 import { absentTool } from '../store/records/call-record.ts'
 import { isTurn } from '../store/records/conversation.ts'
 

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
 import { closeNames } from '../core/similar-names.ts'
-import { contentText } from '../engine/content.ts'
+import { contentText } from '../engine/call-content.ts'
 import type { Asked } from '../engine/engine.ts'
 import { absentTool, type CallOptions, type CallPosition } from '../store/records/call-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'

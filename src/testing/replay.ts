@@ -1,7 +1,7 @@
 // A recorded session as a test (KIT-3): the tools as they are now, given what was asked then. Each call is taken up as after a crash at its end: its recorded
 // steps and answers stand for the outside, so nothing is done again; what would differ is shown call by call.
 
-import { difference } from '../engine/difference.ts'
+import { difference } from '../engine/replay-difference.ts'
 import type { CallOptions, CallRecord, CallTerms } from '../store/records/call-record.ts'
 import { completionKey } from '../store/records/completion-key.ts'
 import { isTurn } from '../store/records/conversation.ts'

@@ -4,7 +4,7 @@ import { type FeedEvent, createRuntime } from 'pawl'
 import { manualClock, type ManualClock } from 'pawl/testing'
 import { expect } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import { waitKey } from '../../src/wait/key.ts'
+import { waitKey } from '../../src/engine/wait-key.ts'
 import { asks, principal, type Scene, secret, toolsOf } from './tools.ts'
 
 export interface Recorded {

@@ -8,7 +8,7 @@ import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
-import { newSalt, waitKey } from '../../src/wait/key.ts'
+import { newSalt, waitKey } from '../../src/engine/wait-key.ts'
 import { mortal } from '../mortal.ts'
 
 const empty = z.object({})

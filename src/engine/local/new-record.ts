@@ -1,7 +1,7 @@
 import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
 import { sealedUid } from '../../store/records/sealed-uid.ts'
 import type { Asked } from '../engine.ts'
-import type { Host } from './host.ts'
+import type { Host } from './engine-state.ts'
 
 /** A call that nobody has asked for before, as it goes on record, held by who asks or by nobody yet; and what came with it. */
 export function newRecord(asked: Asked, host: Host, ours: boolean): readonly [CallRecord, CallOptions | null] {

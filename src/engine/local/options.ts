@@ -7,8 +7,8 @@ import type { CallPosition, CallRecord } from '../../store/records/call-record.t
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tools/context/context.ts'
 import type { Drive } from '../engine.ts'
-import type { JudgeValue } from './answers.ts'
-import type { Why } from './cancelling.ts'
+import type { JudgeValue } from './waits/wait-answers.ts'
+import type { Why } from './cancellation/cancel-record.ts'
 
 export interface LocalEngineOptions {
   readonly store: Store

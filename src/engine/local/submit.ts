@@ -5,7 +5,7 @@ import { eventOf } from '../../store/records/event.ts'
 import { attachmentsIn } from '../../store/records/attachment-refs.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
 import type { AlsoWritten, Asked, Put } from '../engine.ts'
-import type { Host } from './host.ts'
+import type { Host } from './engine-state.ts'
 import { newRecord } from './new-record.ts'
 
 /** Resolves when it is known whether it is. */

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { waitKey } from '../../../src/wait/key.ts'
+import { waitKey } from '../../../src/engine/wait-key.ts'
 import { type Attack, ask, type Door, only, ran, refund, type Setting, waiting, yes } from '../door.ts'
 
 const start = (door: Door, more: Partial<Setting> = {}): Promise<void> => door.start({ tools: [refund(door)], ...more })

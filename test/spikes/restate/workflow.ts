@@ -25,7 +25,7 @@ import { frame } from '../../../src/core/ids.ts'
 import { failure, internalErrorMessage } from '../../../src/core/outcome.ts'
 import { encode } from '../../../src/core/value.ts'
 import { onCrashOf } from '../../../src/tools/hints.ts'
-import { hashKey, looksLikeKey } from '../../../src/wait/key.ts'
+import { hashKey, looksLikeKey } from '../../../src/engine/wait-key.ts'
 import { decodeResolution, encodeResolution } from '../../../src/store/records/resolution.ts'
 import { answerOf, type AttemptRequest, type Begun, cells, RestateInvocation, type WaitCell, write } from './invocation.ts'
 

@@ -1,7 +1,7 @@
 // What waits to be written beside a held call, with whatever its holder writes next.
 
-import { frame } from '../../core/ids.ts'
-import type { AttachmentRecord, Change, KeptName } from '../../store/store.ts'
+import { frame } from '../../../core/ids.ts'
+import type { AttachmentRecord, Change, KeptName } from '../../../store/store.ts'
 
 export type Besides = Required<Pick<Change, 'keep' | 'events'>> & Partial<Pick<Change, 'guards' | 'insertCall'>>
 

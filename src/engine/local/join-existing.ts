@@ -2,10 +2,10 @@
 
 import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
-import { sameContent } from '../content.ts'
+import { sameContent } from '../call-content.ts'
 import type { Asked, Started } from '../engine.ts'
-import type { LocalInvocation } from './invocation.ts'
-import type { Live } from './live.ts'
+import type { LocalInvocation } from './execution.ts'
+import type { Live } from './active-call.ts'
 
 export function joined(store: Store, live: Live, asked: Asked): Started | Promise<Started> {
   const accepted = (): Started => {

@@ -1,10 +1,10 @@
 // A held call comes to wait for the outside: from here on nobody owns it, and it costs one row.
 
-import { checkMove } from '../../store/records/call-record.ts'
-import type { Guard } from '../../store/store.ts'
-import type { Wait } from '../engine.ts'
-import type { HeldCall } from './held.ts'
-import type { CallWaits } from './waits.ts'
+import { checkMove } from '../../../store/records/call-record.ts'
+import type { Guard } from '../../../store/store.ts'
+import type { Wait } from '../../engine.ts'
+import type { HeldCall } from '../leases/leased-call.ts'
+import type { CallWaits } from './call-waits.ts'
 
 /** `answered`: the wait has its answer already, and the call is still ours. `lost`: it is not. */
 export type Parked = 'parked' | 'answered' | 'lost'

@@ -7,7 +7,7 @@ import type { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode } from '../../core/value.ts'
-import { Live } from './live.ts'
+import { Live } from './active-call.ts'
 
 export class Lives {
   readonly byUid = new Map<string, Live>()

@@ -1,17 +1,17 @@
 // A call this worker holds: its record as far as we have written it, and writes that are checked against the fence. When a write is
 // refused, or the lease may have been lost, the execution stops counting.
 
-import { PawlError } from '../../core/errors.ts'
-import type { OutcomeStatus } from '../../core/outcome.ts'
-import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../store/records/call-record.ts'
-import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../store/records/event.ts'
-import { accountedFor } from '../../store/records/call-times.ts'
-import { attachmentsIn, type AttachmentUse } from '../../store/records/attachment-refs.ts'
-import type { AttachmentRecord, Change, Guard, Written } from '../../store/store.ts'
-import { NoRoom, type Stop } from '../engine.ts'
-import { type Along, type Besides, callIn, joined, nothingAlong } from './besides.ts'
-import { cancelKey, cancelling, type Why } from './cancelling.ts'
-import type { Host } from './host.ts'
+import { PawlError } from '../../../core/errors.ts'
+import type { OutcomeStatus } from '../../../core/outcome.ts'
+import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../../store/records/call-record.ts'
+import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../../store/records/event.ts'
+import { accountedFor } from '../../../store/records/call-times.ts'
+import { attachmentsIn, type AttachmentUse } from '../../../store/records/attachment-refs.ts'
+import type { AttachmentRecord, Change, Guard, Written } from '../../../store/store.ts'
+import { NoRoom, type Stop } from '../../engine.ts'
+import { type Along, type Besides, callIn, joined, nothingAlong } from './pending-writes.ts'
+import { cancelKey, cancelling, type Why } from '../cancellation/cancel-record.ts'
+import type { Host } from '../engine-state.ts'
 
 const none: never[] = []
 const rides = { ride: true }
@@ -38,7 +38,7 @@ export class HeldCall {
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
   mayHavePlaces: boolean
   stopped: Stop | null = null
-  /** How many deaths fewer the record tells of than there were (deaths.ts). */
+  /** How many deaths fewer the record tells of than there were (worker-deaths.ts). */
   spared = 0
   /** The last write of this execution, the one that lets go of the call. */
   letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'

@@ -1,13 +1,13 @@
 // Cancels (TIME-3): of calls that run here, wait for the outside, or are another worker's. One that the store did not take is asked for again
 // until it does: whoever gave up a batch is not there any more to ask.
 
-import { isLoss } from '../../core/errors.ts'
-import type { Store } from '../../store/store.ts'
-import type { Answers } from './answers.ts'
-import type { Why } from './cancelling.ts'
-import type { LocalInvocation } from './invocation.ts'
-import type { Lives } from './lives.ts'
-import type { LocalEngineOptions } from './options.ts'
+import { isLoss } from '../../../core/errors.ts'
+import type { Store } from '../../../store/store.ts'
+import type { Answers } from '../waits/wait-answers.ts'
+import type { Why } from './cancel-record.ts'
+import type { LocalInvocation } from '../execution.ts'
+import type { Lives } from '../active-calls.ts'
+import type { LocalEngineOptions } from '../options.ts'
 
 export class Cancels {
   readonly #store: Store

@@ -1,9 +1,9 @@
 // Workers that died over a call (DUR-8). The store counts them when it hands the call to the next one, so that a call which kills its
 // worker before anything can be written is counted too. A call that gets anywhere starts anew.
 
-import type { StepRecord, WaitRecord } from '../../store/records/call-record.ts'
-import type { Change } from '../../store/store.ts'
-import type { HeldCall } from './held.ts'
+import type { StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import type { Change } from '../../../store/store.ts'
+import type { HeldCall } from './leased-call.ts'
 
 const sleepKey = /^sleep:/
 

@@ -6,7 +6,7 @@ import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode } from '../../core/value.ts'
 import type { Settled } from '../engine.ts'
-import type { LocalInvocation } from './invocation.ts'
+import type { LocalInvocation } from './execution.ts'
 
 export class Live {
   readonly uid: string

@@ -3,8 +3,8 @@ import type { CallPosition } from '../../store/records/call-record.ts'
 import { place } from '../../testing/store-cases/records.ts'
 import { memoryStore } from '../../store/memory/memory-store.ts'
 import { manualClock } from '../../testing/clock.ts'
-import type { Host } from './host.ts'
-import { Sweeper } from './sweep.ts'
+import type { Host } from './engine-state.ts'
+import { Sweeper } from './claim-loop.ts'
 
 test('SCHED-1: of a call that was lost with the store its turn is given up when it does not come back here, or when nothing is claimed here', async () => {
   const told: CallPosition[] = []

@@ -42,7 +42,7 @@ export async function journalOf(store: Store, { uid, state, wait }: CallRecord):
   return { steps, waits, landed: answered ? landedOf(answered) : null }
 }
 
-/** A word of somebody who was asked is no result: the call goes on with it (asks.ts). What they answered to a question is one. */
+/** A word of somebody who was asked is no result: the call goes on with it (engine/local/waits/approval-waits.ts). What they answered to a question is one. */
 function landedOf(wait: WaitRecord): Resolution | null {
   if (wait.resolution === null) return null
   const resolution = decodeResolution(wait.resolution)

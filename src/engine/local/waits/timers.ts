@@ -1,13 +1,13 @@
 // What wakes a waiting call on this worker: an answer, or the clock. One sleeper serves all deadlines, and a wait costs a map
 // entry only while a body stands in it.
 
-import { PawlError } from '../../core/errors.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Resolution, WaitRecord } from '../../store/records/call-record.ts'
-import { isUnreadable } from '../../security/seal.ts'
-import type { Store } from '../../store/store.ts'
-import type { Logger } from '../../tools/context/context.ts'
-import { decodeResolution } from '../../store/records/resolution.ts'
+import { PawlError } from '../../../core/errors.ts'
+import type { Clock } from '../../../core/clock.ts'
+import type { Resolution, WaitRecord } from '../../../store/records/call-record.ts'
+import { isUnreadable } from '../../../security/seal.ts'
+import type { Store } from '../../../store/store.ts'
+import type { Logger } from '../../../tools/context/context.ts'
+import { decodeResolution } from '../../../store/records/resolution.ts'
 
 /** Bodies that stand in `await later.value`. */
 export class Waiters {

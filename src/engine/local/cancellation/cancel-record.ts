@@ -1,9 +1,9 @@
 // A cancel as it goes on record: whoever takes the call up later finds it stopped from the beginning.
 
-import type { CallRecord, StepRecord, WaitRecord } from '../../store/records/call-record.ts'
-import { eventOf, type EventSubject } from '../../store/records/event.ts'
-import type { Change } from '../../store/store.ts'
-import { cancelOfCall } from '../../store/records/resolution.ts'
+import type { CallRecord, StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import { eventOf, type EventSubject } from '../../../store/records/event.ts'
+import type { Change } from '../../../store/store.ts'
+import { cancelOfCall } from '../../../store/records/resolution.ts'
 
 /** Why, and who asked. */
 export interface Why {

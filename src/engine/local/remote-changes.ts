@@ -7,10 +7,10 @@
 import type { CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
-import { cancelKey, type Why } from './cancelling.ts'
-import type { Live } from './live.ts'
+import { cancelKey, type Why } from './cancellation/cancel-record.ts'
+import type { Live } from './active-call.ts'
 import { readable } from '../../store/read-or-report.ts'
-import type { Timers, Waiters } from './wake.ts'
+import type { Timers, Waiters } from './waits/timers.ts'
 
 const page = 256
 

@@ -1,15 +1,15 @@
 // A call that was to be ours and is another's: another worker holds it, or another process put it on record first. Whoever waits here hears what that
 // one makes of it.
 
-import type { CallRecord } from '../../store/records/call-record.ts'
-import { noTimes } from '../../store/records/call-times.ts'
-import { PawlError } from '../../core/errors.ts'
-import { failure } from '../../core/outcome.ts'
-import { encode } from '../../core/value.ts'
-import type { Store } from '../../store/store.ts'
-import { sameContent } from '../content.ts'
-import type { Live } from './live.ts'
-import type { Lives } from './lives.ts'
+import type { CallRecord } from '../../../store/records/call-record.ts'
+import { noTimes } from '../../../store/records/call-times.ts'
+import { PawlError } from '../../../core/errors.ts'
+import { failure } from '../../../core/outcome.ts'
+import { encode } from '../../../core/value.ts'
+import type { Store } from '../../../store/store.ts'
+import { sameContent } from '../../call-content.ts'
+import type { Live } from '../active-call.ts'
+import type { Lives } from '../active-calls.ts'
 
 export async function heldElsewhere(
   live: Live,

@@ -1,7 +1,7 @@
 // The waits and sleeps a body is in, and how long it has been in them.
 
-import type { Clock } from '../../core/clock.ts'
-import type { HeldCall } from './held.ts'
+import type { Clock } from '../../../core/clock.ts'
+import type { HeldCall } from '../leases/leased-call.ts'
 
 export class Waiting {
   readonly #clock: Clock

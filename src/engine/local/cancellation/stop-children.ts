@@ -1,13 +1,13 @@
 // The calls that a body made before its worker died, and the agents that it let work. A body that is taken up again finds them when it comes to them; one that ends before
 // because it is cancelled never does, and nobody else would ever stop them (TIME-3).
 
-import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
-import { isTurn, parentName, type ParentRow, workingName } from '../../store/records/conversation.ts'
-import { everyKept } from '../../store/iterate-documents.ts'
-import type { Store } from '../../store/store.ts'
-import type { Stop } from '../engine.ts'
-import type { Cancels } from './cancels.ts'
-import type { Host } from './host.ts'
+import type { CallOptions, CallRecord } from '../../../store/records/call-record.ts'
+import { isTurn, parentName, type ParentRow, workingName } from '../../../store/records/conversation.ts'
+import { everyKept } from '../../../store/iterate-documents.ts'
+import type { Store } from '../../../store/store.ts'
+import type { Stop } from '../../engine.ts'
+import type { Cancels } from './cancellation.ts'
+import type { Host } from '../engine-state.ts'
 
 const page = 200
 

@@ -4,17 +4,17 @@
 // call is parked; and it is claimed, leased, retried and settled like any other call, so it is delivered at least once, by one worker at
 // a time, over crashes too. Its place is made of the wait's id: a wait is announced once.
 
-import { itemName } from '../../store/records/approval-request.ts'
-import { type WaitRecord, waitTermsOf } from '../../store/records/call-record.ts'
-import { eventOf } from '../../store/records/event.ts'
-import type { Change, Guard } from '../../store/store.ts'
-import { hashKey, newSalt, waitKey } from '../../wait/key.ts'
-import type { Wait, WaitSpec } from '../engine.ts'
+import { itemName } from '../../../store/records/approval-request.ts'
+import { type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
+import { eventOf } from '../../../store/records/event.ts'
+import type { Change, Guard } from '../../../store/store.ts'
+import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
+import type { Wait, WaitSpec } from '../../engine.ts'
 import { announceTool } from './announce-tool.ts'
-import type { HeldCall } from './held.ts'
-import type { Host } from './host.ts'
-import type { Known } from './known.ts'
-import { newRecord } from './new-record.ts'
+import type { HeldCall } from '../leases/leased-call.ts'
+import type { Host } from '../engine-state.ts'
+import type { Known } from '../leases/journal-cache.ts'
+import { newRecord } from '../new-record.ts'
 
 /** Each has a session of its own: one that is through is forgotten, whatever becomes of the others. */
 const announceSession = (wait: string): string => `pawl:announcement:${wait}`

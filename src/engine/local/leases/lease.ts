@@ -2,10 +2,10 @@
 // process, a stalled disk), `fresh` says so and the invocations ask before they start anything. While a tool blocks the event loop,
 // a thread of the store renews in its place, if the store has one.
 
-import { type Clock, systemClock } from '../../core/clock.ts'
-import { Heart } from '../../store/lease-heartbeat.ts'
-import type { Logger } from '../../tools/context/context.ts'
-import type { Store } from '../../store/store.ts'
+import { type Clock, systemClock } from '../../../core/clock.ts'
+import { Heart } from '../../../store/lease-heartbeat.ts'
+import type { Logger } from '../../../tools/context/context.ts'
+import type { Store } from '../../../store/store.ts'
 
 /** A program that is over sooner starts no thread for its lease. */
 const longestWithoutThreadMs = 500

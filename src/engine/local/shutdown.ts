@@ -1,10 +1,10 @@
 // The end of a worker (DUR-13): bodies finish within a limit, and what is left is given back at once.
 
 import { PawlError } from '../../core/errors.ts'
-import type { Host } from './host.ts'
-import { finished } from './live.ts'
-import type { Lives } from './lives.ts'
-import type { Sweeper } from './sweep.ts'
+import type { Host } from './engine-state.ts'
+import { finished } from './active-call.ts'
+import type { Lives } from './active-calls.ts'
+import type { Sweeper } from './claim-loop.ts'
 
 interface Handing {
   readonly lives: Lives

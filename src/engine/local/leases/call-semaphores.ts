@@ -1,9 +1,9 @@
-// The places of one call in the fleet, on record with it. Whatever ends its running gives them back in the same write (held.ts).
+// The places of one call in the fleet, on record with it. Whatever ends its running gives them back in the same write (leased-call.ts).
 
-import type { CallOptions } from '../../store/records/call-record.ts'
-import type { Take } from '../../store/store.ts'
-import type { FleetPlace, NoRoom, PlacesOfCall } from '../engine.ts'
-import type { HeldCall } from './held.ts'
+import type { CallOptions } from '../../../store/records/call-record.ts'
+import type { Take } from '../../../store/store.ts'
+import type { FleetPlace, NoRoom, PlacesOfCall } from '../../engine.ts'
+import type { HeldCall } from './leased-call.ts'
 
 export class CallPlaces implements PlacesOfCall {
   readonly #held: HeldCall

@@ -1,12 +1,12 @@
 // The journal of a call as this worker knows it: what was read when the call was taken up, and what was added since. Most calls have none
 // of it, so the maps are made when there is something to keep.
 
-import type { StepRecord, WaitRecord } from '../../store/records/call-record.ts'
-import { markOfWait } from '../../store/records/signal-names.ts'
-import { PawlError } from '../../core/errors.ts'
-import { refuseOtherInput } from '../difference.ts'
-import type { StepEnd, StepSpec } from '../engine.ts'
-import { isResting } from './deaths.ts'
+import type { StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import { markOfWait } from '../../../store/records/signal-names.ts'
+import { PawlError } from '../../../core/errors.ts'
+import { refuseOtherInput } from '../../replay-difference.ts'
+import type { StepEnd, StepSpec } from '../../engine.ts'
+import { isResting } from './worker-deaths.ts'
 
 const retryKey = /^retry:\d+$/
 

@@ -1,15 +1,15 @@
 // What a held call has asked of people (POL-2 to POL-6): the waits of its journal that say so, and what is kept beside them.
 
-import { decidingMs, isWord, itemName } from '../../store/records/approval-request.ts'
-import { type CallTerms, type WaitRecord, waitTermsOf } from '../../store/records/call-record.ts'
-import type { EventBodies, EventType } from '../../store/records/event.ts'
-import { waitedUntil } from '../../store/records/call-times.ts'
-import type { Change } from '../../store/store.ts'
-import { decodeResolution } from '../../store/records/resolution.ts'
-import type { AskedWait, AsksOfCall } from '../engine.ts'
-import type { HeldCall } from './held.ts'
-import type { Host } from './host.ts'
-import type { Known } from './known.ts'
+import { decidingMs, isWord, itemName } from '../../../store/records/approval-request.ts'
+import { type CallTerms, type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
+import type { EventBodies, EventType } from '../../../store/records/event.ts'
+import { waitedUntil } from '../../../store/records/call-times.ts'
+import type { Change } from '../../../store/store.ts'
+import { decodeResolution } from '../../../store/records/resolution.ts'
+import type { AskedWait, AsksOfCall } from '../../engine.ts'
+import type { HeldCall } from '../leases/leased-call.ts'
+import type { Host } from '../engine-state.ts'
+import type { Known } from '../leases/journal-cache.ts'
 
 function askedOf(wait: WaitRecord): AskedWait | null {
   const { id, createdAt, deadline, resolution } = wait

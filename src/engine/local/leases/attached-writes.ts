@@ -1,13 +1,13 @@
 // What is kept beside a held call: gathered, and written with the next thing the holder writes, so that it is fenced like all of that.
 
-import type { EventBodies, EventType } from '../../store/records/event.ts'
-import type { Change, Guard, KeptName } from '../../store/store.ts'
-import type { Asked, BesideCall } from '../engine.ts'
-import { type Besides, joined, placeOf } from './besides.ts'
-import { spare } from './deaths.ts'
-import type { HeldCall } from './held.ts'
-import { newRecord } from './new-record.ts'
-import { arrival } from './submit.ts'
+import type { EventBodies, EventType } from '../../../store/records/event.ts'
+import type { Change, Guard, KeptName } from '../../../store/store.ts'
+import type { Asked, BesideCall } from '../../engine.ts'
+import { type Besides, joined, placeOf } from './pending-writes.ts'
+import { spare } from './worker-deaths.ts'
+import type { HeldCall } from './leased-call.ts'
+import { newRecord } from '../new-record.ts'
+import { arrival } from '../submit.ts'
 
 const nothing: Besides = { keep: [], events: [] }
 

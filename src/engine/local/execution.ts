@@ -1,4 +1,4 @@
-// One call on this worker: the seam's verbs as changes to a store, every one of them checked against the fence (held.ts).
+// One call on this worker: the seam's verbs as changes to a store, every one of them checked against the fence (engine/local/leases/leased-call.ts).
 //
 // Syncs (power mode): `begin({ durable })` is one, shared with the arrival of the call; every step end is one; the outcome is
 // one. What nobody has to wait for (arrival, accepted arguments, the start of a body that may rerun) rides with the next.
@@ -17,21 +17,21 @@ import {
 } from '../../store/records/call-record.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
 import { secretOf } from '../../security/host-keys.ts'
-import { derived } from '../../wait/key.ts'
+import { derived } from '../wait-key.ts'
 import { encodeResolution } from '../../store/records/resolution.ts'
 import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
-import { CallAsks } from './asks.ts'
-import { Beside } from './beside.ts'
-import { CallPlaces } from './call-places.ts'
-import { cancelBefore } from './cancelling.ts'
-import { atRisk, forgiven } from './deaths.ts'
-import { type Ended, HeldCall } from './held.ts'
-import type { Host } from './host.ts'
-import { Known } from './known.ts'
-import { park, type Parked } from './park.ts'
-import type { Read } from './recorded.ts'
-import { Waiting } from './waiting.ts'
-import { CallWaits } from './waits.ts'
+import { CallAsks } from './waits/approval-waits.ts'
+import { Beside } from './leases/attached-writes.ts'
+import { CallPlaces } from './leases/call-semaphores.ts'
+import { cancelBefore } from './cancellation/cancel-record.ts'
+import { atRisk, forgiven } from './leases/worker-deaths.ts'
+import { type Ended, HeldCall } from './leases/leased-call.ts'
+import type { Host } from './engine-state.ts'
+import { Known } from './leases/journal-cache.ts'
+import { park, type Parked } from './waits/park.ts'
+import type { Read } from './load-journal.ts'
+import { Waiting } from './waits/body-waits.ts'
+import { CallWaits } from './waits/call-waits.ts'
 
 const noOptions: CallOptions = {}
 const none: never[] = []

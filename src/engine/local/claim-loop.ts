@@ -2,7 +2,7 @@
 // that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
 
 import { type CallPosition, type CallRecord, progressOf } from '../../store/records/call-record.ts'
-import type { Host } from './host.ts'
+import type { Host } from './engine-state.ts'
 import { readable } from '../../store/read-or-report.ts'
 
 const page = 64

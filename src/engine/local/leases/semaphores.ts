@@ -1,11 +1,11 @@
 // Places across the fleet (SCHED-2, SCHED-3): those of this worker's calls that stand in line for one. The places themselves are on record,
 // with the call that has them; a call here waits only when it was refused one.
 
-import type { CallOptions } from '../../store/records/call-record.ts'
-import { PawlError } from '../../core/errors.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Hold, Store, Take } from '../../store/store.ts'
-import type { Logger } from '../../tools/context/context.ts'
+import type { CallOptions } from '../../../store/records/call-record.ts'
+import { PawlError } from '../../../core/errors.ts'
+import type { Clock } from '../../../core/clock.ts'
+import type { Hold, Store, Take } from '../../../store/store.ts'
+import type { Logger } from '../../../tools/context/context.ts'
 
 /** How often to look, beneath the hints: a worker may have died, and the time of a place may have passed. */
 const pollMs = 500

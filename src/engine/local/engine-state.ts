@@ -5,12 +5,12 @@ import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tools/context/context.ts'
-import { Answers } from './answers.ts'
-import { Lease } from './lease.ts'
+import { Answers } from './waits/wait-answers.ts'
+import { Lease } from './leases/lease.ts'
 import type { LocalEngineOptions } from './options.ts'
-import { FleetPlaces } from './places.ts'
-import { Tallies } from './tallies.ts'
-import { Timers, Waiters } from './wake.ts'
+import { FleetPlaces } from './leases/semaphores.ts'
+import { Tallies } from './counters.ts'
+import { Timers, Waiters } from './waits/timers.ts'
 
 export interface Host {
   readonly store: Store
