@@ -1,8 +1,8 @@
 // The log of a task: what its body put out, line by line with the stream it came from, in a file of its session that grows while it runs and
 // has an end (TASK-4).
 
-import { growingLog, type GrowingLog, rowsOfAppend, rowsOfLog } from '../files/log.ts'
-import { rowsOfNew } from '../files/rows.ts'
+import { growingLog, type GrowingLog, rowsOfAppend, rowsOfLog } from '../storage/files/growing-log.ts'
+import { rowsOfNew } from '../storage/files/file-rows.ts'
 import type { Invocation } from '../engine/engine.ts'
 import type { TaskRun } from '../store/records/task-record.ts'
 import type { Clock } from '../core/clock.ts'

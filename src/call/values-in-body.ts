@@ -4,7 +4,7 @@
 import { isLoss, PawlError } from '../core/errors.ts'
 import { fail } from '../core/outcome.ts'
 import type { BodySecrets, SessionValues } from '../core/session-values.ts'
-import type { Writer } from '../values/write.ts'
+import type { Writer } from '../storage/values/write-value.ts'
 import type { Around } from './around.ts'
 import type { Inside } from './inside.ts'
 

@@ -1,6 +1,6 @@
 // What is kept of tasks whose calls were forgotten: rows, messages, events, and the files that the runtime wrote for them.
 
-import { rowsOfGone, storedAt } from '../files/rows.ts'
+import { rowsOfGone, storedAt } from '../storage/files/file-rows.ts'
 import {
   childName,
   childrenOf,

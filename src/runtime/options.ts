@@ -1,7 +1,7 @@
 // What a runtime is made of, and what it can do: the interfaces of createRuntime().
 
-import type { FilesSettings } from '../files/files.ts'
-import type { ValueQuotas } from '../values/values.ts'
+import type { FilesSettings } from '../storage/files/session-files.ts'
+import type { ValueQuotas } from '../storage/values/values.ts'
 import type { AppFactory } from '../call/apps.ts'
 import type { Announce } from '../call/announce.ts'
 import { closeNames } from '../core/similar-names.ts'

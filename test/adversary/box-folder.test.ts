@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import type * as Directories from '../../src/files/directory.ts'
+import type * as Directories from '../../src/storage/files/open-directory.ts'
 import { type Asking, asking } from '../box/asking.ts'
 
 // As if a folder of some thousand files were one of a hundred thousand.
-vi.mock('../../src/files/directory.ts', async (actual) => ({ ...(await actual<typeof Directories>()), mostEntries: 1_200 }))
+vi.mock('../../src/storage/files/open-directory.ts', async (actual) => ({ ...(await actual<typeof Directories>()), mostEntries: 1_200 }))
 
 const opened: { root: string; asked: Asking }[] = []
 afterEach(async () => {

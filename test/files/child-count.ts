@@ -1,6 +1,6 @@
 // A process that counts in one file, adding one at a time to what it has read, and says how often another was faster.
 
-import { openFiles } from '../../src/files/files.ts'
+import { openFiles } from '../../src/storage/files/session-files.ts'
 import { PawlError } from '../../src/core/errors.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'

@@ -1,6 +1,6 @@
 // A process that writes one file of a folder again and again, whole versions of one letter, until it is killed.
 
-import { openFiles } from '../../src/files/files.ts'
+import { openFiles } from '../../src/storage/files/session-files.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 

@@ -1,7 +1,7 @@
 // FILES: what a name's ending says about its content.
 
-import { PawlError } from '../core/errors.ts'
-import { isName } from '../core/ids.ts'
+import { PawlError } from '../../core/errors.ts'
+import { isName } from '../../core/ids.ts'
 
 const byEnding: Readonly<Record<string, string>> = {
   bmp: 'image/bmp',

@@ -2,7 +2,7 @@
 // All alternatives of a pattern walk a path together, name by name, as a set of places in them; so a directory that none of
 // them can go into is not looked into.
 
-import { PawlError } from '../core/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 
 const mostLength = 512
 const mostAlternatives = 64

@@ -1,12 +1,12 @@
 // VALUES: how a change gets on record. In a body it is counted with a mark on its call (Invocation.tally); everywhere else it is compared and set here.
 
-import { PawlError } from '../core/errors.ts'
-import type { Clock } from '../core/clock.ts'
-import { inLine } from '../files/line.ts'
-import { eventIn, type Told } from '../store/records/event.ts'
-import { fencedBy } from '../store/fenced-by.ts'
-import type { Change, Guard, KeptName, Store } from '../store/store.ts'
-import { type Collection, type Count, lineOf, type Scope } from './rows.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Clock } from '../../core/clock.ts'
+import { inLine } from '../files/file-mutex.ts'
+import { eventIn, type Told } from '../../store/records/event.ts'
+import { fencedBy } from '../../store/fenced-by.ts'
+import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
+import { type Collection, type Count, lineOf, type Scope } from './value-rows.ts'
 
 /** What is to be changed, and for whom. */
 export interface Writing {

@@ -1,7 +1,7 @@
 // FILES: whether what stands at a path is what a writer has seen: the condition of every compare-and-set.
 
-import { PawlError } from '../core/errors.ts'
-import type { FilePath } from './path.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { FilePath } from './file-path.ts'
 
 /** Throws unless what stands there is what the writer has seen. */
 export function checkExpected(path: FilePath, was: { readonly hash: string | null } | undefined, ifHash: string | null | undefined): void {

@@ -2,10 +2,10 @@
 
 import type { Stats } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { PawlError } from '../core/errors.ts'
-import { checkPlain, codeOf, Directory } from './directory.ts'
-import type { Turn } from './folder-turn.ts'
-import { aboveOf, type FilePath, nameIn, parentOf, pathOf } from './path.ts'
+import { PawlError } from '../../core/errors.ts'
+import { checkPlain, codeOf, Directory } from './open-directory.ts'
+import type { Turn } from './folder-lock.ts'
+import { aboveOf, type FilePath, nameIn, parentOf, pathOf } from './file-path.ts'
 import { checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 
 interface How {

@@ -1,21 +1,21 @@
-// FILES in a real folder, with the same promises: no path, link, race, device or case leads outside of it (directory.ts), a write is there whole
-// or not at all (a new file beside the old one, synced, then renamed), and of Pawl's writers one is at work at a time (folder-turn.ts).
+// FILES in a real folder, with the same promises: no path, link, race, device or case leads outside of it (open-directory.ts), a write is there whole
+// or not at all (a new file beside the old one, synced, then renamed), and of Pawl's writers one is at work at a time (folder-lock.ts).
 // Links, devices, pipes, sockets and files with a second name are no files of the session. What the runtime keeps for itself is in the store.
 
 import { isUtf8 } from 'node:buffer'
 import type { Stats } from 'node:fs'
-import { PawlError } from '../core/errors.ts'
-import { type Directory, isPlain, mostEntries } from './directory.ts'
-import { checkExpected } from './expected.ts'
-import { inTurn, type Turn, type TurnParts } from './folder-turn.ts'
+import { PawlError } from '../../core/errors.ts'
+import { type Directory, isPlain, mostEntries } from './open-directory.ts'
+import { checkExpected } from './expected-version.ts'
+import { inTurn, type Turn, type TurnParts } from './folder-lock.ts'
 import { add, FolderWalk, within } from './folder-walk.ts'
 import { Glob, type Places } from './glob.ts'
 import { checkMediaType, mediaTypeOf } from './media-type.ts'
-import { FirstByPath, pageOf } from './page.ts'
-import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, tooLongIn, unfinished } from './path.ts'
+import { FirstByPath, pageOf } from './paging.ts'
+import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, tooLongIn, unfinished } from './file-path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
-import { bytesOf, hashOf } from './rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../core/session-files.ts'
+import { bytesOf, hashOf } from './file-rows.ts'
+import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../../core/session-files.ts'
 
 export interface FolderParts extends TurnParts {
   readonly folder: string

@@ -1,15 +1,15 @@
 // FILES: an open directory of a real folder, and what can be done in it by one name at a time.
 //
 // Node has no openat. On Linux /proc/self/fd/<n>/<name> means the same: <n> is the directory that was opened, wherever it or its path has
-// gone meanwhile, and <name> is one name (path.ts lets no other through) that is never followed if it is a link. So whoever swaps
+// gone meanwhile, and <name> is one name (file-path.ts lets no other through) that is never followed if it is a link. So whoever swaps
 // directories and links under us can make an operation fail, and cannot lead it outside.
 
 import { isUtf8 } from 'node:buffer'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, stat, unlink } from 'node:fs/promises'
-import { PawlError } from '../core/errors.ts'
-import { twinOf } from './case-twin.ts'
-import { problemOf, unfinished } from './path.ts'
+import { PawlError } from '../../core/errors.ts'
+import { twinOf } from './case-collision.ts'
+import { problemOf, unfinished } from './file-path.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 

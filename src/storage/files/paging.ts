@@ -1,8 +1,8 @@
 // FILES: how much of a list is asked for.
 
-import { PawlError } from '../core/errors.ts'
-import { type FilePath, filePath } from './path.ts'
-import type { FileStat, PageOptions } from '../core/session-files.ts'
+import { PawlError } from '../../core/errors.ts'
+import { type FilePath, filePath } from './file-path.ts'
+import type { FileStat, PageOptions } from '../../core/session-files.ts'
 
 export function pageOf({ limit = 200, after }: PageOptions): { readonly limit: number; readonly after: FilePath | undefined } {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)

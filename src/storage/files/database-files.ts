@@ -2,21 +2,21 @@
 //
 // Every change reads the usage row first and is refused unless it still has that revision: so changes of one session's files happen one after
 // the other, whoever makes them, what a change has read still is so when it is written, and quotas are exact. What the runtime writes for itself
-// (rows.ts) stands beside this: nobody else changes it, and it is not counted.
+// (file-rows.ts) stands beside this: nobody else changes it, and it is not counted.
 
 import { isUtf8 } from 'node:buffer'
-import { PawlError } from '../core/errors.ts'
-import { frame, type Ids } from '../core/ids.ts'
-import { type EventBodies, eventOf } from '../store/records/event.ts'
-import { fencedBy } from '../store/fenced-by.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Change, Committed, Guard, Kept, Store } from '../store/store.ts'
-import { checkExpected } from './expected.ts'
+import { PawlError } from '../../core/errors.ts'
+import { frame, type Ids } from '../../core/ids.ts'
+import { type EventBodies, eventOf } from '../../store/records/event.ts'
+import { fencedBy } from '../../store/fenced-by.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Change, Committed, Guard, Kept, Store } from '../../store/store.ts'
+import { checkExpected } from './expected-version.ts'
 import { Glob } from './glob.ts'
-import { inLine } from './line.ts'
+import { inLine } from './file-mutex.ts'
 import { checkMediaType } from './media-type.ts'
-import { pageOf } from './page.ts'
-import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn, reserved } from './path.ts'
+import { pageOf } from './paging.ts'
+import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn, reserved } from './file-path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import {
   below,
@@ -37,8 +37,8 @@ import {
   type StoredFile,
   storedIn,
   usageName,
-} from './rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../core/session-files.ts'
+} from './file-rows.ts'
+import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../../core/session-files.ts'
 
 export interface DatabaseParts {
   readonly store: Store

@@ -1,14 +1,14 @@
 // FILES: the files of one session. In the store, unless a folder is named; what the runtime keeps there for itself is in the store always.
 
-import { PawlError } from '../core/errors.ts'
-import type { Ids } from '../core/ids.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Change, Committed, Guard, Store } from '../store/store.ts'
-import { DatabaseFiles } from './database.ts'
-import { FolderFiles } from './folder.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Ids } from '../../core/ids.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Change, Committed, Guard, Store } from '../../store/store.ts'
+import { DatabaseFiles } from './database-files.ts'
+import { FolderFiles } from './folder-files.ts'
 import { type FileQuotas, quotasOf } from './quotas.ts'
-import type { FilesOf } from './rows.ts'
-import type { SessionFiles } from '../core/session-files.ts'
+import type { FilesOf } from './file-rows.ts'
+import type { SessionFiles } from '../../core/session-files.ts'
 
 export interface FilesOptions {
   readonly store: Store

@@ -5,15 +5,15 @@
 // change the folder at any time: what they do is seen when it is looked at, and counted when it is measured.
 
 import { createHash } from 'node:crypto'
-import { type EventBodies, eventOf } from '../store/records/event.ts'
-import { PawlError } from '../core/errors.ts'
-import type { Ids } from '../core/ids.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Change, Committed, Guard, Kept, KeptName, Store } from '../store/store.ts'
-import { fencedBy } from '../store/fenced-by.ts'
-import { inLine } from './line.ts'
+import { type EventBodies, eventOf } from '../../store/records/event.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Ids } from '../../core/ids.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Change, Committed, Guard, Kept, KeptName, Store } from '../../store/store.ts'
+import { fencedBy } from '../../store/fenced-by.ts'
+import { inLine } from './file-mutex.ts'
 import type { FileUsage } from './quotas.ts'
-import type { FilesOf } from './rows.ts'
+import type { FilesOf } from './file-rows.ts'
 
 export interface TurnParts {
   readonly store: Store

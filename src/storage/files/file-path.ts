@@ -1,8 +1,8 @@
 // FILES: the one form of a path. Whatever a caller gives is turned into it or refused here, and nothing else of Pawl looks at path text:
 // what is equal here is one file, and what comes out has only names that mean nothing to any file system but themselves.
 
-import { PawlError } from '../core/errors.ts'
-import { bytesIn } from '../core/size-limits.ts'
+import { PawlError } from '../../core/errors.ts'
+import { bytesIn } from '../../core/size-limits.ts'
 
 export interface FilePath {
   /** The names from the root down; none for the root itself. In normal form C. */

@@ -6,11 +6,11 @@
 
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
-import { PawlError } from '../core/errors.ts'
-import type { Change, Kept, KeptName, Store } from '../store/store.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Change, Kept, KeptName, Store } from '../../store/store.ts'
 import { mediaTypeOf } from './media-type.ts'
-import { aboveOf, type FilePath, filePath, isReserved, nameIn, parentOf, pathOf } from './path.ts'
-import type { FileStat } from '../core/session-files.ts'
+import { aboveOf, type FilePath, filePath, isReserved, nameIn, parentOf, pathOf } from './file-path.ts'
+import type { FileStat } from '../../core/session-files.ts'
 
 /** Whose files. */
 export interface FilesOf {

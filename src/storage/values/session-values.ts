@@ -1,10 +1,10 @@
 // VALUES: the values and secrets of each session, as a runtime was told to keep them.
 
-import type { SessionSecrets, SessionValues } from '../core/session-values.ts'
-import type { Scope } from './rows.ts'
+import type { SessionSecrets, SessionValues } from '../../core/session-values.ts'
+import type { Scope } from './value-rows.ts'
 import { type OpenedSecrets, openSecrets, type SecretParts } from './secrets.ts'
 import { openValues, type ValueQuotas, valueQuotas } from './values.ts'
-import type { Writer } from './write.ts'
+import type { Writer } from './write-value.ts'
 
 export interface KeptOfSession {
   values(of: Scope, writer?: Writer): SessionValues

@@ -1,12 +1,12 @@
 // SECRETS of one session (BOX-5): texts by name, sealed at rest whatever else is, and handed to bodies alone.
 
-import { PawlError } from '../core/errors.ts'
-import type { Clock } from '../core/clock.ts'
-import { mostSecrets, type SecretStat, type SessionSecrets } from '../core/session-values.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Store } from '../store/store.ts'
-import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'
-import { writeBy, type Writer } from './write.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Clock } from '../../core/clock.ts'
+import { mostSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values.ts'
+import { everyKept } from '../../store/iterate-documents.ts'
+import type { Store } from '../../store/store.ts'
+import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './value-rows.ts'
+import { writeBy, type Writer } from './write-value.ts'
 
 const most = { keys: mostSecrets, bytes: 1024 * 1024 }
 const longest = 16 * 1024

@@ -1,13 +1,13 @@
 // VALUES: the values of one session, JSON by key, in the store.
 
-import { type ErrorCode, PawlError } from '../core/errors.ts'
-import { bytesIn } from '../core/size-limits.ts'
-import type { Clock } from '../core/clock.ts'
-import { decode, encode, holdsAttachment } from '../core/value.ts'
-import type { ListValues, SessionValues, ValueStat } from '../core/session-values.ts'
-import type { Kept, Store } from '../store/store.ts'
-import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './rows.ts'
-import { writeBy, type Writer } from './write.ts'
+import { type ErrorCode, PawlError } from '../../core/errors.ts'
+import { bytesIn } from '../../core/size-limits.ts'
+import type { Clock } from '../../core/clock.ts'
+import { decode, encode, holdsAttachment } from '../../core/value.ts'
+import type { ListValues, SessionValues, ValueStat } from '../../core/session-values.ts'
+import type { Kept, Store } from '../../store/store.ts'
+import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './value-rows.ts'
+import { writeBy, type Writer } from './write-value.ts'
 
 export interface ValueQuotas {
   /** Of one value, with its key. */

@@ -1,6 +1,6 @@
 // FILES: how much a session may keep in files, and the answer when it is too much.
 
-import { PawlError } from '../core/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 
 export interface FileQuotas {
   /** Of one file. */

@@ -4,11 +4,11 @@
 // Two rows are changed at once: the one that is meant, and the usage of its session, which has the counts and the last revision. So changes of
 // one session follow each other, quotas are exact, and no revision is given twice.
 
-import { type ErrorCode, PawlError } from '../core/errors.ts'
-import { frame } from '../core/ids.ts'
-import { bytesIn } from '../core/size-limits.ts'
-import type { Json } from '../core/value.ts'
-import type { KeptName } from '../store/store.ts'
+import { type ErrorCode, PawlError } from '../../core/errors.ts'
+import { frame } from '../../core/ids.ts'
+import { bytesIn } from '../../core/size-limits.ts'
+import type { Json } from '../../core/value.ts'
+import type { KeptName } from '../../store/store.ts'
 
 export interface Scope {
   readonly tenant: string

@@ -1,8 +1,8 @@
 // FILES: a text that grows, such as the output of a task. Its last part is written anew with more text, and what was there stays its
 // beginning: so adding costs what is added, and a reader that read the row before has all it needs.
 
-import type { Store } from '../store/store.ts'
-import { filePath } from './path.ts'
+import type { Store } from '../../store/store.ts'
+import { filePath } from './file-path.ts'
 import {
   cutsOf,
   fileName,
@@ -18,7 +18,7 @@ import {
   type StoredFile,
   storedIn,
   textPart,
-} from './rows.ts'
+} from './file-rows.ts'
 
 /** A log that grows: what is needed to add to it. */
 export interface GrowingLog {
