@@ -1,5 +1,5 @@
 // Signals and messages to a task (TASK-8). The n-th signal of a name meets the n-th wait for it: what has come is kept, and the wait that stands for
-// it is answered in the same write. call/task-context.ts is the other side.
+// it is answered in the same write. calls/task-execution/task-context.ts is the other side.
 
 import { messageSignal, replySignal, checkSignal } from '../store/records/signal-names.ts'
 import { eventOf } from '../store/records/event.ts'

@@ -1,6 +1,6 @@
 // CAPABILITY: a named bundle of tools, instructions, limits and hooks that a session switches on. What is off is neither shown to a model nor run for one.
 
-import { checkHooks, type Hook, type HookFacts } from '../call/hook.ts'
+import { checkHooks, type Hook, type HookFacts } from '../calls/admission/hook.ts'
 import { PawlError } from '../core/errors.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { type Entry, only, type Toolset } from '../tools/toolset.ts'

@@ -1,7 +1,7 @@
 // POLICY, the budgets (POL-8): how much a turn, a session and a tenant may ask of tools. Over budget a call is not run and the model
 // reads why and what it can still do; the run goes on.
 //
-// The pipeline asks before each call (call/within-budget.ts), with what each scope has used (usage.ts). Nothing here reads a clock or a store.
+// The pipeline asks before each call (calls/authorization/check-budget.ts), with what each scope has used (usage.ts). Nothing here reads a clock or a store.
 //
 // What counts as a loop: the same tool with the same arguments in one model message after the other, with the same answer. Equal
 // calls inside one message are parallel work and count once; an answer that changed starts anew; a message without the call ends

@@ -1,8 +1,8 @@
 // What a model reads of a call that has settled, read from its record: as parts of a message, or in words alone.
 
-import type { HookFacts } from '../call/hook.ts'
+import type { HookFacts } from '../calls/admission/hook.ts'
 import type { ModelPart } from '../models/model-parts.ts'
-import type { Show } from '../call/show.ts'
+import type { Show } from '../calls/output/project-outcome.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode } from '../core/value.ts'

@@ -5,7 +5,7 @@ import { noticeOfMoved, openNotices, rowsOfNotice } from '../background/notices.
 import { inBackground } from '../background/in-background.ts'
 import { readTask } from '../background/read-task.ts'
 import type { BackgroundHost } from '../background/host.ts'
-import type { CallHost } from '../call/host.ts'
+import type { CallHost } from '../calls/ports.ts'
 import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Invocation } from '../engine/engine.ts'

@@ -1,6 +1,6 @@
 // A task as it goes on record: a call of its own batch, with what makes a task of it.
 
-import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
+import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
 import type { Asked, Invocation } from '../engine/engine.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { Sizes } from '../core/size-limits.ts'

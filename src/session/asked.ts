@@ -1,7 +1,7 @@
 // A call as it goes on record: its input in recorded form, what came with it, and the hash by which it is known again.
 
 import { hash } from 'node:crypto'
-import { type ArgumentLimits, type ReadArguments, readArguments } from '../call/arguments.ts'
+import { type ArgumentLimits, type ReadArguments, readArguments } from '../calls/admission/read-arguments.ts'
 import { closeNames } from '../core/similar-names.ts'
 import { contentText } from '../engine/call-content.ts'
 import type { Asked } from '../engine/engine.ts'

@@ -1,12 +1,12 @@
 // Batches: the calls of one model message on their way. Says to the queue what is coming before anything starts, starts the calls in
 // order, and hands each outcome to whoever gathers them (gather.ts). Cancelling, stopping at a failure and nested calls all end here.
 
-import { type ArgumentLimits, argumentLimits } from '../call/arguments.ts'
-import type { Family, Pace } from '../call/family.ts'
+import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
+import type { Family, Pace } from '../calls/scheduling/nested-calls.ts'
 import type { ModelPart } from '../models/model-parts.ts'
-import type { Line } from '../call/line.ts'
-import type { Queue } from '../call/queue.ts'
-import type { Show } from '../call/show.ts'
+import type { Line } from '../calls/scheduling/batch-order.ts'
+import type { Queue } from '../calls/scheduling/queue.ts'
+import type { Show } from '../calls/output/project-outcome.ts'
 import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../store/records/call-record.ts'
 import { isSealedUid } from '../store/records/sealed-uid.ts'

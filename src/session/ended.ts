@@ -1,6 +1,6 @@
 // How a call of a batch ended, and what that means to its batch.
 
-import type { HookFacts } from '../call/hook.ts'
+import type { HookFacts } from '../calls/admission/hook.ts'
 import type { Asked, Settled } from '../engine/engine.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { abortsTurn, failure, type Outcome } from '../core/outcome.ts'

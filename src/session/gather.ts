@@ -1,7 +1,7 @@
 // The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
 
-import type { Family } from '../call/family.ts'
-import type { Place } from '../call/line.ts'
+import type { Family } from '../calls/scheduling/nested-calls.ts'
+import type { Place } from '../calls/scheduling/batch-order.ts'
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { CallAsk, CallOutcome } from './ask.ts'

@@ -1,7 +1,7 @@
 // What batches need from the runtime around them.
 
-import type { Queue } from '../call/queue.ts'
-import type { Show } from '../call/show.ts'
+import type { Queue } from '../calls/scheduling/queue.ts'
+import type { Show } from '../calls/output/project-outcome.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'

@@ -1,7 +1,7 @@
 // Puts events into words when they are handed out (SESS-9): of a call from its record, of a model's answer from its message. Nothing of it is stored, so a
 // reader gets the words of today, in the language that it asked for.
 
-import { argumentLimits, readArguments } from '../call/arguments.ts'
+import { argumentLimits, readArguments } from '../calls/admission/read-arguments.ts'
 import type { Narrator } from '../feed/feed.ts'
 import type { CallOptions, CallRecord, CallTerms } from '../store/records/call-record.ts'
 import type { EventRecord } from '../store/records/event.ts'

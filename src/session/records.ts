@@ -1,8 +1,8 @@
 // What is on record, for those who ask: calls, whole results by their handle, bytes of attachments. Tenant and session are checked with every
 // read, and what belongs to others looks the same as what does not exist.
 
-import { type OutputBudget, readablePage, readOutput } from '../call/fit.ts'
-import { withoutSecrets } from '../call/redact-outcome.ts'
+import { type OutputBudget, readablePage, readOutput } from '../calls/output/truncate.ts'
+import { withoutSecrets } from '../calls/output/redact-outcome.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'

@@ -1,6 +1,6 @@
 // Whether a call is sealed at rest because of its tool (DUR-12): of the tool that is called, and of the one that it is to start, or to tell something.
 
-import type { ReadArguments } from '../call/arguments.ts'
+import type { ReadArguments } from '../calls/admission/read-arguments.ts'
 import { messageTaskName, spawnName } from '../core/task-state.ts'
 import { decode } from '../core/value.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'

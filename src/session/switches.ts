@@ -1,6 +1,6 @@
 // Which capabilities a session has switched on: kept with the session, the same on every worker and after a restart.
 
-import type { Hook } from '../call/hook.ts'
+import type { Hook } from '../calls/admission/hook.ts'
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Capabilities } from '../model/capability.ts'

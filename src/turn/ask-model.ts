@@ -1,6 +1,6 @@
 // One answer of a model: asked again where that may help, told to those who watch as it comes, and taken back where it broke off (SESS-2).
 
-import { attachmentsOf } from '../call/attachments-of.ts'
+import { attachmentsOf } from '../calls/context/attachments.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { longestName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'

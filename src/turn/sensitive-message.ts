@@ -1,6 +1,6 @@
 // What a sensitive tool was asked, and gave, is sealed in the conversation as it is with its call (DUR-12); so is what it is to be started with.
 
-import { argumentLimits, readArguments } from '../call/arguments.ts'
+import { argumentLimits, readArguments } from '../calls/admission/read-arguments.ts'
 import { callsIn, type Message } from '../models/message.ts'
 import { isSensitive } from '../session/sensitive.ts'
 import type { Toolset } from '../tools/toolset.ts'

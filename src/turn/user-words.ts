@@ -1,7 +1,7 @@
 // What a user says: a text, or a text with files. The files travel with what was asked, or sent, and become attachments of the turn that reads them: so they are
 // sealed, kept and erased with it.
 
-import { attachmentsOf } from '../call/attachments-of.ts'
+import { attachmentsOf } from '../calls/context/attachments.ts'
 import type { ModelPart } from '../models/model-parts.ts'
 import type { Invocation } from '../engine/engine.ts'
 import type { WordsRow } from '../store/records/conversation.ts'

@@ -115,7 +115,7 @@ for (const [kind, fresh] of [
 
     for (const what of ['messages', 'events'] as const) {
       test(`TASK-7 TASK-8: two ${what} at once, and the worker dies between their two writes: each is told once`, async () => {
-        // call/task-context.ts, call/emit.ts: what is kept goes with whatever the holder writes next, here with the step of the first: the
+        // calls/task-execution/task-context.ts, calls/task-execution/emit-task-event.ts: what is kept goes with whatever the holder writes next, here with the step of the first: the
         // second is on record without its step, and told again. (A group commit hides it until it halves a group of 16, or on another store.)
         const { clock, store } = fresh()
         const dying = mortal(store)

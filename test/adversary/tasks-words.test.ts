@@ -202,7 +202,7 @@ for (const [kind, fresh] of [
 
     for (const how of ['itself', 'in a circle'] as const) {
       test(`TASK-8: a task that waits for ${how} is told so, and does not wait for ever`, async () => {
-        // ctx.call has call_circle for this (call/circle.ts); ctx.tasks.wait has nothing, and in the background no clock runs.
+        // ctx.call has call_circle for this (calls/scheduling/deadlock.ts); ctx.tasks.wait has nothing, and in the background no clock runs.
         const { clock, store } = fresh()
         const t = tool({
           name: 't',

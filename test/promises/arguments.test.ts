@@ -2,7 +2,7 @@
 
 import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
-import { mended, readArguments } from '../../src/call/arguments.ts'
+import { mended, readArguments } from '../../src/calls/admission/read-arguments.ts'
 import { decode, encode, type Json, mintAttachment } from '../../src/core/value.ts'
 
 const cycle: unknown[] = []

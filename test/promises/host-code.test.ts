@@ -5,7 +5,7 @@ import { fail, type Hook, type Logger, type Outcome, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { containStrays } from '../../src/call/scope.ts'
+import { containStrays } from '../../src/calls/async-context.ts'
 import { onEachStore } from '../each-store.ts'
 
 const empty = z.object({})

@@ -4,7 +4,7 @@
 import { estimateTokenCount } from 'tokenx'
 import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
-import { fit, type OutputBudget, readOutput } from '../../src/call/fit.ts'
+import { fit, type OutputBudget, readOutput } from '../../src/calls/output/truncate.ts'
 import { type ModelPart, project } from '../../src/models/model-parts.ts'
 import { failure, type Outcome } from '../../src/core/outcome.ts'
 import { isAttachment, type Json, mintAttachment } from '../../src/core/value.ts'

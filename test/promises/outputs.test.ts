@@ -5,7 +5,7 @@ import { type Attachment, type CallOutcome, readOutputTool, type Session, tool, 
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { fit, readablePage } from '../../src/call/fit.ts'
+import { fit, readablePage } from '../../src/calls/output/truncate.ts'
 import type { Json } from '../../src/core/value.ts'
 import { onEachStore } from '../each-store.ts'
 

@@ -5,8 +5,8 @@ import { fail, type Hook, type ModelPart, readOutputTool, type Tool, tool } from
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { showing } from '../../src/call/show.ts'
-import { defaultBudget } from '../../src/call/fit.ts'
+import { showing } from '../../src/calls/output/project-outcome.ts'
+import { defaultBudget } from '../../src/calls/output/truncate.ts'
 import { onEachStore } from '../each-store.ts'
 
 const text = (words: string): ModelPart => ({ type: 'text', text: words })

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto'
 import { PawlError } from '../../core/errors.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { LongText } from '../../call/fit-long.ts'
-import { shortenText } from '../../call/fit-text.ts'
-import { cleanTerminal } from '../../call/terminal.ts'
+import { LongText } from '../../calls/output/long-text.ts'
+import { shortenText } from '../../calls/output/truncate-text.ts'
+import { cleanTerminal } from '../../calls/output/terminal-text.ts'
 
 export const outputLevels = ['auto', 'silent', 'concise', 'normal', 'verbose', 'full'] as const
 export type OutputLevel = (typeof outputLevels)[number]

@@ -1,4 +1,4 @@
-// What a body sees: the interfaces only. call/context.ts implements them on whatever engine runs the call.
+// What a body sees: the interfaces only. calls/context/context.ts implements them on whatever engine runs the call.
 
 import type { Duration } from '../../core/duration.ts'
 import type { Outcome } from '../../core/outcome.ts'

@@ -1,4 +1,4 @@
-// What code sees of tasks: the interfaces only. background/ implements them for sessions, call/task-context.ts for a body that is one.
+// What code sees of tasks: the interfaces only. background/ implements them for sessions, calls/task-execution/task-context.ts for a body that is one.
 
 import type { Duration } from '../../core/duration.ts'
 import type { Outcome } from '../../core/outcome.ts'

@@ -17,8 +17,8 @@ import {
   type WorkflowSharedContext,
 } from '@restatedev/restate-sdk'
 import { randomUUID, timingSafeEqual } from 'node:crypto'
-import { callPipeline } from '../../../src/call/call.ts'
-import type { CallHost } from '../../../src/call/host.ts'
+import { callPipeline } from '../../../src/calls/pipeline.ts'
+import type { CallHost } from '../../../src/calls/ports.ts'
 import type { Asked, Driven, ResolveAnswer } from '../../../src/engine/engine.ts'
 import type { CallPosition, CallRequest, Resolution } from '../../../src/store/records/call-record.ts'
 import { frame } from '../../../src/core/ids.ts'

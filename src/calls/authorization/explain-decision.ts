@@ -1,0 +1,79 @@
+// Why a call would run, ask or be denied (POL-1), without running anything: the same evaluation as check-policy.ts, told in full.
+
+import { PawlError } from '../../core/errors.ts'
+import { decode, encode, type Json } from '../../core/value.ts'
+import { type Explanation, explain, together } from '../../policy/evaluate.ts'
+import { answeredBy, type RememberedRule } from '../../policy/match-remembered.ts'
+import { definePolicy, type Effect, type Policy, type PolicyDefinition } from '../../policy/rules.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
+import type { Logger } from '../../tools/context/context.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import { describeProblems } from '../admission/read-arguments.ts'
+import { toolFacts } from './check-policy.ts'
+import { scope } from '../async-context.ts'
+
+export interface ExplainCall {
+  readonly tool: string
+  readonly input?: unknown
+  readonly session: string
+  readonly tenant?: string
+  readonly principal?: string
+  /** The rules of the session, where it has any. */
+  readonly policy?: PolicyDefinition
+}
+
+export interface Explained extends Explanation {
+  /** What would happen to the call. `refused`: it would not come to the policy. */
+  readonly would: 'run' | 'ask' | 'be denied' | 'be refused'
+  /** A rule that a person made and that answers the ask. */
+  readonly remembered?: RememberedRule
+}
+
+export interface ExplainHost {
+  readonly toolsOf: (tenant: string, session: string) => Toolset
+  readonly policies: readonly Policy[]
+  readonly remembered: (of: { tenant: string; session: string }) => Promise<readonly RememberedRule[]>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+const wouldBe: Readonly<Record<Effect, Explained['would']>> = { allow: 'run', ask: 'ask', deny: 'be denied' }
+
+export async function explainCall(host: ExplainHost, asked: ExplainCall): Promise<Explained> {
+  if (typeof asked?.tool !== 'string' || typeof asked.session !== 'string')
+    throw new PawlError('call_invalid', 'To explain a call takes { tool, input, session }.')
+  const { tool: name, input = {}, session, tenant = 'default', principal = null } = asked
+  const entry = host.toolsOf(tenant, session).find(name)
+  const tool: Tool | undefined = entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))
+  if (!tool) return refusal(`There is no tool '${name}' here.`)
+  const about = { tool: tool.name, callId: '', call: '', logger: host.logger, who: 'explain' }
+  return scope.run(about, async () => {
+    const checked = await tool.input.check(decode(encode(input)))
+    if (!checked.ok) return refusal(describeProblems(checked.problems))
+    const args = decode(encode(checked.value))
+    const policies = asked.policy === undefined ? host.policies : [...host.policies, definePolicy(asked.policy)]
+    const facts = { tenant, session, principal, callId: '' }
+    const approval = bound(tool, args, facts)
+    const question = { tenant, session, principal, args, tool: { ...toolFacts(tool), ...(approval === undefined ? {} : { approval }) } }
+    const report = (error: unknown): void => host.logger.error('A policy function failed', { tool: tool.name, error })
+    const explained = await explain(policies, question, report)
+    const { decision } = explained
+    if (decision.effect !== 'ask') return { ...explained, would: wouldBe[decision.effect] }
+    const of = decision.asking ?? together([])
+    const known = { session, principal, toolId: tool.id, toolFingerprint: tool.fingerprint, args, now: host.clock.now() }
+    const rule = answeredBy(await host.remembered({ tenant, session }), known, of)
+    if (!rule) return { ...explained, would: 'ask' as const }
+    return { ...explained, would: rule.then === 'approve' ? ('run' as const) : ('be denied' as const), remembered: rule }
+  })
+}
+
+function bound({ approval }: Tool, args: Json, facts: ApprovalFacts): 'always' | 'never' | (() => unknown) | undefined {
+  if (typeof approval !== 'function') return approval
+  return () => (approval as (input: Json, about: ApprovalFacts) => unknown)(decode(encode(args)), facts)
+}
+
+function refusal(reason: string): Explained {
+  const decision = { effect: 'deny', by: 'error', reason } as const
+  return { decision, votes: [], default: decision, why: reason, would: 'be refused' }
+}
