@@ -1,4 +1,4 @@
-// POLICY, approvals (POL-3): who may decide, and when enough people have. Pure; people/decide.ts asks before it writes, and calls/authorization/approval-request.ts
+// POLICY, approvals (POL-3): who may decide, and when enough people have. Pure; approvals/decide.ts asks before it writes, and calls/authorization/approval-request.ts
 // asks again before anything runs, by the policy of that moment.
 
 import type { AskedOf, AskItem, Vote } from '../store/records/approval-request.ts'

@@ -1,5 +1,5 @@
 // What of a provider's tool is pinned (POL-9): all that a model is told, and all that its risk is judged by. A source may show a harmless
-// definition until somebody trusts it, and another one after that. provider-connection.ts asks the port here before it gives a contract; people/pins.ts
+// definition until somebody trusts it, and another one after that. provider-connection.ts asks the port here before it gives a contract; approvals/pins.ts
 // keeps the pins.
 
 import { createHash } from 'node:crypto'

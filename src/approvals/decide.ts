@@ -16,9 +16,9 @@ import type { Change, Kept, Store } from '../store/store.ts'
 import { decodeResolution, timedOut } from '../store/records/resolution.ts'
 import type { Engine } from '../engine/engine.ts'
 import { itemIn, verbsFor } from './inbox.ts'
-import { answerTo } from './question.ts'
-import { ruleName } from './rules.ts'
-import { type InboxDecision, type Word, wordOf } from './word.ts'
+import { answerTo } from './check-answer.ts'
+import { ruleName } from './remembered-rules.ts'
+import { type InboxDecision, type Word, wordOf } from './decision-input.ts'
 
 export type DecidedAs = 'approved' | 'denied' | 'edited' | 'answered'
 

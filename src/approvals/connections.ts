@@ -12,7 +12,7 @@ import type { Redactor } from '../security/redact.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { KeptName, Store } from '../store/store.ts'
 import { itemIn } from './inbox.ts'
-import { isPerson } from './word.ts'
+import { isPerson } from './decision-input.ts'
 
 export interface ConnectionOf {
   readonly provider: string

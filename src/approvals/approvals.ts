@@ -4,12 +4,12 @@ import type { RememberedRule } from '../policy/match-remembered.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
 import { decode, type Json } from '../core/value.ts'
-import { type Clients, openClients } from './clients.ts'
+import { type Clients, openClients } from './client-calls.ts'
 import { connectionFor, type Connections, openConnections } from './connections.ts'
 import { decide, type DecideAnswer, type DecideHost, secretPlace } from './decide.ts'
 import { inbox, type InboxItem, type InboxQuery } from './inbox.ts'
-import { type RememberedRules, rememberedRules, rulesFor } from './rules.ts'
-import type { InboxDecision } from './word.ts'
+import { type RememberedRules, rememberedRules, rulesFor } from './remembered-rules.ts'
+import type { InboxDecision } from './decision-input.ts'
 
 export interface People {
   inbox(query?: InboxQuery): Promise<InboxItem[]>

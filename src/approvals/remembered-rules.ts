@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import type { RememberedRule } from '../policy/match-remembered.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Kept, KeptName, Store } from '../store/store.ts'
-import { isPerson } from './word.ts'
+import { isPerson } from './decision-input.ts'
 
 export const ruleName = (tenant: string, session: string, id: string): KeptName => ({ of: 'rule', tenant, session, key: id })
 
