@@ -68,8 +68,8 @@ export type {
 } from './tools/context/context.ts'
 export type { Ailment, Diagnosis } from './keep/doctor.ts'
 export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
-export type { SessionEnd } from './background/end.ts'
-export type { Notice, Notices } from './background/notices.ts'
+export type { SessionEnd } from './sessions/session-end.ts'
+export type { Notice, Notices } from './tasks/notices.ts'
 export type { FileContent, FilePage, FileStat, SessionFiles } from './core/session-files.ts'
 export type {
   BodySecrets,
@@ -81,13 +81,13 @@ export type {
   ValuePage,
   ValueStat,
 } from './core/session-values.ts'
-export type { ScheduleLimits } from './background/schedule-limits.ts'
-export type { CreateSchedule, Schedules } from './background/schedules.ts'
-export type { Overlap, Schedule, ScheduleSlot } from './background/schedule-row.ts'
-export type { Occurrence } from './background/emit.ts'
-export type { Delivery, Subscription } from './background/trigger-row.ts'
-export type { Emit, Subscribe, Triggers } from './background/triggers.ts'
-export type { CatchUp } from './background/slots.ts'
+export type { ScheduleLimits } from './schedules/schedule-limits.ts'
+export type { CreateSchedule, Schedules } from './schedules/schedules.ts'
+export type { Overlap, Schedule, ScheduleSlot } from './schedules/schedule-row.ts'
+export type { Occurrence } from './schedules/emit-event.ts'
+export type { Delivery, Subscription } from './schedules/trigger-row.ts'
+export type { Emit, Subscribe, Triggers } from './schedules/triggers.ts'
+export type { CatchUp } from './schedules/due-slots.ts'
 export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './core/task-state.ts'
 export type { Background, TaskEvent } from './tools/background-options.ts'
 export type { Hints, OnCrash } from './tools/hints.ts'

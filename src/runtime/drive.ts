@@ -1,6 +1,6 @@
 // Who drives what the engine hands over: calls, turns, and the chores that are on record like calls.
 
-import { endTool } from '../background/end.ts'
+import { endTool } from '../sessions/session-end.ts'
 import type { Drive, Invocation } from '../engine/engine.ts'
 import { announceTool } from '../engine/local/waits/announce-tool.ts'
 import { absentTool } from '../store/records/call-record.ts'

@@ -1,10 +1,10 @@
 // Turns wired: which models and frames there are, the drive of turns, and what a session asks of them.
 
-import { endLateAgent } from '../background/end.ts'
-import { noticeOfMoved, openNotices, rowsOfNotice } from '../background/notices.ts'
-import { inBackground } from '../background/in-background.ts'
-import { readTask } from '../background/read-task.ts'
-import type { BackgroundHost } from '../background/host.ts'
+import { endLateAgent } from '../sessions/session-end.ts'
+import { noticeOfMoved, openNotices, rowsOfNotice } from '../tasks/notices.ts'
+import { inBackground } from '../tasks/is-background.ts'
+import { readTask } from '../tasks/read-task.ts'
+import type { BackgroundHost } from '../tasks/ports.ts'
 import type { CallHost } from '../calls/ports.ts'
 import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'

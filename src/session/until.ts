@@ -1,7 +1,7 @@
 // run(calls, { until }): returns before everything is settled, with what is open told as it stands. The calls go on; the same batch asked
 // again joins them.
 
-import { AskedUnder } from '../background/asked-under.ts'
+import { AskedUnder } from '../tasks/pending-asks.ts'
 import type { Asked } from '../engine/engine.ts'
 import { type AskItem, itemName } from '../store/records/approval-request.ts'
 import { waitTermsOf } from '../store/records/call-record.ts'

@@ -1,4 +1,4 @@
-// The last turn that somebody asked for in a session, kept as data and without what was said: one that begins by itself is like it (background/wake.ts).
+// The last turn that somebody asked for in a session, kept as data and without what was said: one that begins by itself is like it (schedules/wake.ts).
 // Written when it begins, so what was refused, or is only asked for again, is not the last.
 
 import { hash } from 'node:crypto'

@@ -3,7 +3,7 @@
 import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
 import { readOutputTool } from '../../src/index.ts'
-import { taskTools } from '../../src/background/task-tools.ts'
+import { taskTools } from '../../src/tasks/task-tools.ts'
 import { toolSearchTool } from '../../src/tools/tool-search.ts'
 import { hasForm } from './tool-form.ts'
 

@@ -6,7 +6,7 @@
 import { Cron } from 'croner'
 import { CronExpressionParser } from 'cron-parser'
 import { expect, test } from 'vitest'
-import { nextAfter, slotsBetween, timingOf } from '../../src/schedule/cron.ts'
+import { nextAfter, slotsBetween, timingOf } from '../../src/schedules/cron.ts'
 import { long } from '../long.ts'
 import { ahead, type Change, chanceOf, changesOf, expressionOf, type Field, type Meaning, meaningOf, pick, shows, zones } from './random.ts'
 

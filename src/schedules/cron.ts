@@ -8,9 +8,9 @@
 
 import { Cron } from 'croner'
 import { PawlError } from '../core/errors.ts'
-import { type Expression, readExpression } from './expression.ts'
+import { type Expression, readExpression } from './cron-expression.ts'
 import { instantOf } from './instant.ts'
-import { checkZone, firstChange, offsetAt } from './zone.ts'
+import { checkZone, firstChange, offsetAt } from './timezone.ts'
 
 /** What is kept of a schedule's times; plain JSON. */
 export type Timing =

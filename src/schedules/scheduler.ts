@@ -3,7 +3,7 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Kept } from '../store/store.ts'
-import { deliver } from './deliver.ts'
+import { deliver } from './deliver-event.ts'
 import { type Fired, type FireHost, fireSchedule } from './fire-schedule.ts'
 import { dueAt } from './schedule-row.ts'
 import type { DeliveryRow } from './trigger-row.ts'

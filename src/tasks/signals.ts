@@ -16,8 +16,8 @@ import { decode, encode, fromRow, type Json, toRow } from '../core/value.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Guard, Store } from '../store/store.ts'
 import type { EmittedEvent, SignalAnswer, Task, TaskMessage } from '../tools/context/tasks.ts'
-import type { BackgroundHost, Owner } from './host.ts'
-import { monitorKind } from './monitor.ts'
+import type { BackgroundHost, Owner } from './ports.ts'
+import { monitorKind } from '../schedules/schedule-monitor.ts'
 import { movedKind } from './read-task.ts'
 
 interface Signal {

@@ -21,9 +21,9 @@ import { everyKept } from '../store/iterate-documents.ts'
 import { readable } from '../store/read-or-report.ts'
 import type { Kept, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tools/context/tasks.ts'
-import { AskedUnder } from './asked-under.ts'
-import type { Reading } from './host.ts'
-import { monitorKind, readMonitor } from './monitor.ts'
+import { AskedUnder } from './pending-asks.ts'
+import type { Reading } from './ports.ts'
+import { monitorKind, readMonitor } from '../schedules/schedule-monitor.ts'
 
 interface Scope {
   readonly tenant: string

@@ -1,6 +1,6 @@
 // Which slot of a schedule is to be fired, and which are past (CRON-2). Pure: what a worker finds when it looks late depends on nothing else.
 
-import { lastSlots, nextAfter, type Timing } from '../schedule/cron.ts'
+import { lastSlots, nextAfter, type Timing } from './cron.ts'
 
 /** Of slots that nobody fired in time: none is made up for; one run for all of them; or one run for each of the last few. */
 export type CatchUp = 'skip' | 'once' | 'all'

@@ -9,7 +9,7 @@ import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import type { Store } from '../store/store.ts'
 import type { AdoptTask, Task } from '../tools/context/tasks.ts'
-import type { BackgroundHost, Owner } from './host.ts'
+import type { BackgroundHost, Owner } from './ports.ts'
 import { movedKind, readTask } from './read-task.ts'
 import { backgroundTool, checkWords, roomForModel, startsCollection, titleOf } from './start-task.ts'
 

@@ -9,11 +9,11 @@ import { endName } from '../store/records/task-record.ts'
 import { eventOf, ofSession, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
-import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit.ts'
-import type { Owner } from './host.ts'
+import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit-event.ts'
+import type { Owner } from '../tasks/ports.ts'
 import { heardName, readSubscription, shownSubscription, type Subscription, subscriptionName, type SubscriptionRow } from './trigger-row.ts'
 import type { Turns } from '../core/keyed-mutex.ts'
-import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
+import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
 
 export interface Subscribe extends WhatStarts {
   /** The name of the event. */

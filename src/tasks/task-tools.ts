@@ -10,7 +10,7 @@ import type { JsonSchema } from '../tools/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tools/context/tasks.ts'
 import { toldOf } from './read-task.ts'
 import { type Tool, tool } from '../tools/tool.ts'
-import { cancelForm, getForm, listForm, messageForm, moveForm, spawnForm, waitForm } from './task-tool-forms.ts'
+import { cancelForm, getForm, listForm, messageForm, moveForm, spawnForm, waitForm } from './task-tool-schemas.ts'
 
 const text = (description: string): Json => ({ type: 'string', description })
 const object = (properties: { [name: string]: Json }, required: string[] = []): JsonSchema => ({

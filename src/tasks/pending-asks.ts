@@ -6,7 +6,7 @@ import { atWork, parentName, type ParentRow, workingName } from '../store/record
 import { frame } from '../core/ids.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
-import { inBackground } from './in-background.ts'
+import { inBackground } from './is-background.ts'
 
 interface Scope {
   readonly tenant: string

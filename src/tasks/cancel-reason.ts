@@ -1,5 +1,5 @@
 import { PawlError } from '../core/errors.ts'
-import type { BackgroundHost } from './host.ts'
+import type { BackgroundHost } from './ports.ts'
 
 /** Why something is called off, and by whom, as it goes on record: a reason is told in an event and stands in the outcome. */
 export function whyOf({ longestReason }: BackgroundHost, reason: unknown, by: unknown): { reason: string; by: string | null } {

@@ -14,7 +14,7 @@ import { everyKept } from '../store/iterate-documents.ts'
 import { readable } from '../store/read-or-report.ts'
 import type { Change, KeptName } from '../store/store.ts'
 import type { Task } from '../tools/context/tasks.ts'
-import type { BackgroundHost, Reading } from './host.ts'
+import type { BackgroundHost, Reading } from './ports.ts'
 import { readMoved, readTask, resultOf, toldOf } from './read-task.ts'
 
 export interface Notice {

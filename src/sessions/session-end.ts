@@ -12,12 +12,12 @@ import { everyKept } from '../store/iterate-documents.ts'
 import { readable } from '../store/read-or-report.ts'
 import type { Change, Kept, Store } from '../store/store.ts'
 import { isBusy } from '../store/agent-sessions.ts'
-import type { BackgroundHost, Owner } from './host.ts'
-import { monitorKind } from './monitor.ts'
-import { openTasks, taskRow } from './read-task.ts'
-import { openSchedules, type SchedulesHost } from './schedules.ts'
-import { openTriggers } from './triggers.ts'
-import { whyOf } from './why.ts'
+import type { BackgroundHost, Owner } from '../tasks/ports.ts'
+import { monitorKind } from '../schedules/schedule-monitor.ts'
+import { openTasks, taskRow } from '../tasks/read-task.ts'
+import { openSchedules, type SchedulesHost } from '../schedules/schedules.ts'
+import { openTriggers } from '../schedules/triggers.ts'
+import { whyOf } from '../tasks/cancel-reason.ts'
 
 interface Scope {
   readonly tenant: string

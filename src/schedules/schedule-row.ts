@@ -6,10 +6,10 @@ import { frame } from '../core/ids.ts'
 import { messageName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/value.ts'
-import { lastSlots, nextAfter, type Timing } from '../schedule/cron.ts'
+import { lastSlots, nextAfter, type Timing } from './cron.ts'
 import type { Change, Kept, KeptName } from '../store/store.ts'
-import type { Owner } from './host.ts'
-import { type CatchUp, longestHistory, type Plan } from './slots.ts'
+import type { Owner } from '../tasks/ports.ts'
+import { type CatchUp, longestHistory, type Plan } from './due-slots.ts'
 
 /** While a run of it is open: the next is left out, waits for it, or runs beside it. */
 export type Overlap = 'skip' | 'queue' | 'parallel'

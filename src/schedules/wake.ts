@@ -9,8 +9,8 @@ import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Change, Guard, Kept, Store } from '../store/store.ts'
 import type { Fired, FireHost } from './fire-schedule.ts'
-import type { Wakes } from './host.ts'
-import { openNotices } from './notices.ts'
+import type { Wakes } from '../tasks/ports.ts'
+import { openNotices } from '../tasks/notices.ts'
 import { dueKey, longPast, type Scope } from './schedule-row.ts'
 
 type Keep = NonNullable<Change['keep']>

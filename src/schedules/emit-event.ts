@@ -11,8 +11,8 @@ import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Invocation } from '../engine/engine.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
-import type { BackgroundHost } from './host.ts'
-import { dueDelivery } from './deliver.ts'
+import type { BackgroundHost } from '../tasks/ports.ts'
+import { dueDelivery } from './deliver-event.ts'
 import { isRefusal } from './fire-schedule.ts'
 import { longPast, type Scope } from './schedule-row.ts'
 import {
@@ -25,7 +25,7 @@ import {
   subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
-import { checkFields, refusing } from './what-starts.ts'
+import { checkFields, refusing } from './start-spec.ts'
 
 /** An event that was emitted. */
 export interface Occurrence {

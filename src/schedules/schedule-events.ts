@@ -3,7 +3,7 @@
 
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import type { Change, Store } from '../store/store.ts'
-import { monitorEnds } from './monitor.ts'
+import { monitorEnds } from './schedule-monitor.ts'
 import { keepSchedule, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
 
 export interface Written {

@@ -6,7 +6,7 @@ import { frame } from '../core/ids.ts'
 import { decode, type Json } from '../core/value.ts'
 import type { Kept, KeptName } from '../store/store.ts'
 import type { Behalf, Scope } from './schedule-row.ts'
-import type { CheckedStart } from './what-starts.ts'
+import type { CheckedStart } from './start-spec.ts'
 
 export interface SubscriptionRow extends Omit<CheckedStart, 'secret'> {
   /** Tells it from one that had its id before. */

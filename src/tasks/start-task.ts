@@ -14,8 +14,8 @@ import { hides, untoldProblem } from '../tools/hidden-fields.ts'
 import type { Problem } from '../tools/schema.ts'
 import type { StartTask } from '../tools/context/tasks.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { BackgroundHost, Owner } from './host.ts'
-import { monitorKind } from './monitor.ts'
+import type { BackgroundHost, Owner } from './ports.ts'
+import { monitorKind } from '../schedules/schedule-monitor.ts'
 import { openTasks } from './read-task.ts'
 
 /** What started it, besides what was asked for. */

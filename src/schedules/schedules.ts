@@ -6,12 +6,12 @@ import { said } from '../core/format-value.ts'
 import { eventOf, ofSession } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
-import { nextAfter, nextTimes, timingOf } from '../schedule/cron.ts'
+import { nextAfter, nextTimes, timingOf } from './cron.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Guard } from '../store/store.ts'
 import { howOf, specOf, stillOpen } from './fire-schedule.ts'
-import type { BackgroundHost, Owner } from './host.ts'
-import { type Monitor, monitorFired, rowsOfMonitor } from './monitor.ts'
+import type { BackgroundHost, Owner } from '../tasks/ports.ts'
+import { type Monitor, monitorFired, rowsOfMonitor } from './schedule-monitor.ts'
 import {
   type Definition,
   gateName,
@@ -28,12 +28,12 @@ import {
   type ScheduleSlot,
   shownSchedule,
 } from './schedule-row.ts'
-import { scheduleMoves } from './schedule-told.ts'
-import { type CatchUp, mostCap } from './slots.ts'
+import { scheduleMoves } from './schedule-events.ts'
+import { type CatchUp, mostCap } from './due-slots.ts'
 import type { CheckedLimits } from './schedule-limits.ts'
-import { startTask } from './start-task.ts'
+import { startTask } from '../tasks/start-task.ts'
 import type { Turns } from '../core/keyed-mutex.ts'
-import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './what-starts.ts'
+import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
 
 export interface CreateSchedule extends WhatStarts {
   /** Five fields: minute, hour, day of month, month, day of week; or '@daily' and the like. Either this or `at`. */

@@ -7,9 +7,9 @@ import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
 import type { Change, Guard, Kept } from '../store/store.ts'
 import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
-import type { Owner } from './host.ts'
+import type { Owner } from '../tasks/ports.ts'
 import { dueKey, type Scope } from './schedule-row.ts'
-import { startTask } from './start-task.ts'
+import { startTask } from '../tasks/start-task.ts'
 import {
   type DeliveryRow,
   deliveryTask,

@@ -7,8 +7,8 @@ import type { WakePolicy } from '../core/task-state.ts'
 import { decode, holdsAttachment } from '../core/value.ts'
 import { hides, untoldProblem } from '../tools/hidden-fields.ts'
 import { taskBatch } from '../store/records/task-record.ts'
-import type { BackgroundHost, Owner } from './host.ts'
-import { namesFolder, titleOf } from './start-task.ts'
+import type { BackgroundHost, Owner } from '../tasks/ports.ts'
+import { namesFolder, titleOf } from '../tasks/start-task.ts'
 
 export interface WhatStarts {
   readonly tool?: string | { readonly name: string } | undefined
