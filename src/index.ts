@@ -1,8 +1,8 @@
 // The public API of `pawl`. Named exports only; test/surface.test.ts pins them.
 
-export type { CallAsk, CallOutcome, OpenCall } from './session/ask.ts'
-export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './session/session.ts'
-export type { CallDetails, Calls, CallsQuery, CallSummary } from './session/calls.ts'
+export type { CallAsk, CallOutcome, OpenCall } from './sessions/call-request.ts'
+export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './sessions/session.ts'
+export type { CallDetails, Calls, CallsQuery, CallSummary } from './sessions/calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/feed.ts'
 export type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
@@ -129,7 +129,7 @@ export { fail, retry, ToolFailure } from './core/outcome.ts'
 export { connectionRequired, result } from './tools/result.ts'
 export { Attachment } from './core/value.ts'
 export { type ErrorCode, PawlError } from './core/errors.ts'
-export { notice } from './session/notice.ts'
+export { notice } from './sessions/placeholder-result.ts'
 export { readOutputTool } from './tools/read-output-tool.ts'
 export { StepError } from './calls/context/run-step.ts'
 export { WaitError } from './store/records/resolution.ts'
@@ -160,9 +160,9 @@ export {
   type ModelTool,
   type Usage,
 } from './models/model.ts'
-export type { RecordedCall, Recording } from './session/recording.ts'
-export type { Capability } from './model/capability.ts'
-export type { SessionCapabilities } from './session/switches.ts'
+export type { RecordedCall, Recording } from './sessions/recording.ts'
+export type { Capability } from './sessions/capability.ts'
+export type { SessionCapabilities } from './sessions/capabilities.ts'
 export { agent, type AgentDefinition } from './turn/agent.ts'
 export type {
   Frame,

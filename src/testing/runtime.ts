@@ -2,7 +2,7 @@
 
 import { openRuntime } from '../runtime.ts'
 import type { Runtime, RuntimeOptions } from '../runtime/options.ts'
-import type { Session } from '../session/session.ts'
+import type { Session } from '../sessions/session.ts'
 import { type ManualClock, manualClock } from './clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'store' | 'clock'> {

@@ -3,7 +3,7 @@
 import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
-import { Cancel } from '../session/gather.ts'
+import { Cancel } from '../sessions/collect-outcomes.ts'
 
 export class TurnStop {
   readonly #abort = new AbortController()

@@ -1,5 +1,5 @@
 // DUR-13, DUR-7, SESS-1: a turn whose worker closes, or loses it, or whose store is away for a moment, goes on elsewhere with the calls that it had asked for: nobody has
-// cancelled them. (Calls under a body are left alone then: session/batch.ts, nested.)
+// cancelled them. (Calls under a body are left alone then: sessions/batch.ts, nested.)
 
 import { createRuntime, PawlError, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'

@@ -8,7 +8,7 @@ afterEach(async () => {
   for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
 })
 
-// src/session/session.ts: "Nobody waits here for what goes on in the background": a new message of the user does not call that off, as for tasks that ask themselves.
+// src/sessions/session.ts: "Nobody waits here for what goes on in the background": a new message of the user does not call that off, as for tasks that ask themselves.
 test('POL-7 SESS-6 TASK-9: a new message of the user does not call off what an agent asks that works in the background', async () => {
   const pay = tool({ name: 'pay', description: 'd', input: { type: 'object' }, hints: { destructive: true }, execute: () => 'paid' })
   const expert = scriptedModel([{ call: { name: 'pay' } }, ({ last }) => `It says: ${last}`], { name: 'expert' })

@@ -24,7 +24,7 @@ for (const [kind, fresh] of [
   describe(`ends of tasks, on ${kind}`, () => {
     for (const how of ['cancel_task', 'tasks.cancel', 'session.end'] as const) {
       test(`TASK-5: a reason of ${how} is as short in the record as that of every other cancel`, async () => {
-        // session/gather.ts cuts reasons to sizes.event for batches and sessions; tasks/tasks.ts and end.ts do not.
+        // sessions/collect-outcomes.ts cuts reasons to sizes.event for batches and sessions; tasks/tasks.ts and end.ts do not.
         const { clock, store } = fresh()
         const runtime = await createRuntime({ store, clock, tools: [patient], logger: quiet })
         const session = runtime.session('s')

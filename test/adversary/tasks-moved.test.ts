@@ -18,7 +18,7 @@ for (const [kind, fresh] of [
 ] as const) {
   describe(`calls moved to the background, on ${kind}`, () => {
     test('TASK-8: two runs wait for one call (joined) and it is adopted: both get the handle', async () => {
-      // background.md: "Asked for again while it runs, it gives the handle". session/moves.ts keeps one watcher by uid: the second replaces the first.
+      // background.md: "Asked for again while it runs, it gives the handle". sessions/background-moves.ts keeps one watcher by uid: the second replaces the first.
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [slow()], logger: quiet })
       const session = runtime.session('s')

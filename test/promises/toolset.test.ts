@@ -8,7 +8,7 @@ import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolset } from '../../src/tools/toolset.ts'
-import { Standing } from '../../src/session/standing.ts'
+import { Standing } from '../../src/sessions/pinned-toolsets.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Mortal, mortal, type StoreKind, storeOf } from '../mortal.ts'
 

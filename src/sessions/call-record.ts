@@ -17,7 +17,7 @@ import type { Seal } from '../security/seal.ts'
 import type { Clocks } from '../tools/tool-options.ts'
 import { toolSearchTool } from '../tools/tool-search.ts'
 import type { Entry } from '../tools/toolset.ts'
-import { type CallAsk, clockValues, keyBatch } from './ask.ts'
+import { type CallAsk, clockValues, keyBatch } from './call-request.ts'
 
 export interface Place {
   readonly tenant: string

@@ -1,5 +1,5 @@
 // Batches: the calls of one model message on their way. Says to the queue what is coming before anything starts, starts the calls in
-// order, and hands each outcome to whoever gathers them (gather.ts). Cancelling, stopping at a failure and nested calls all end here.
+// order, and hands each outcome to whoever gathers them (collect-outcomes.ts). Cancelling, stopping at a failure and nested calls all end here.
 
 import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
 import type { Family, Pace } from '../calls/scheduling/nested-calls.ts'
@@ -18,15 +18,15 @@ import type { Sizes } from '../core/size-limits.ts'
 import type { Soon } from '../core/maybe-promise.ts'
 import type { NestedOutcome } from '../tools/context/context.ts'
 import type { Concurrency } from '../tools/tool-options.ts'
-import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './ask.ts'
-import { askedOf, askingOf, type Place } from './asked.ts'
-import { conflict, type Ended, factsOf, neverBegun, notStarted, stops } from './ended.ts'
-import { Batch, Cancel, cut, type How, type Why } from './gather.ts'
-import type { BatchesHost } from './host.ts'
-import type { Moves } from './moves.ts'
-import { isSensitive } from './sensitive.ts'
-import type { Standing } from './standing.ts'
-import { takenDown, wasTakenDown } from './taken-down.ts'
+import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './call-request.ts'
+import { askedOf, askingOf, type Place } from './call-record.ts'
+import { conflict, type Ended, factsOf, neverBegun, notStarted, stops } from './batch-outcome.ts'
+import { Batch, Cancel, cut, type How, type Why } from './collect-outcomes.ts'
+import type { BatchesHost } from './batch-ports.ts'
+import type { Moves } from './background-moves.ts'
+import { isSensitive } from './sensitive-tools.ts'
+import type { Standing } from './pinned-toolsets.ts'
+import { takenDown, wasTakenDown } from './parent-stopped.ts'
 
 const none: readonly never[] = []
 

@@ -9,8 +9,8 @@ import type { Json } from '../core/value.ts'
 import type { Hint, Store } from '../store/store.ts'
 import type { Task } from '../tools/context/tasks.ts'
 import type { Asked } from '../engine/engine.ts'
-import type { CallAsk } from './ask.ts'
-import type { Batch } from './gather.ts'
+import type { CallAsk } from './call-request.ts'
+import type { Batch } from './collect-outcomes.ts'
 
 interface MovesHost {
   readonly store: Pick<Store, 'onHint'>

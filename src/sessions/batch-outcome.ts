@@ -5,8 +5,8 @@ import type { Asked, Settled } from '../engine/engine.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { abortsTurn, failure, type Outcome } from '../core/outcome.ts'
 import { decode } from '../core/value.ts'
-import type { CallAsk } from './ask.ts'
-import type { How } from './gather.ts'
+import type { CallAsk } from './call-request.ts'
+import type { How } from './collect-outcomes.ts'
 
 export function factsOf(call: CallAsk, { position, principal, input }: Asked, { tools }: How): HookFacts {
   const tool = tools.find(call.name)?.name ?? call.name

@@ -9,9 +9,9 @@ import { decode } from '../core/value.ts'
 import { milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { CallAsk, CallOutcome, OpenCall, Until } from './ask.ts'
-import type { Batch } from './gather.ts'
-import { placeholder } from './notice.ts'
+import type { CallAsk, CallOutcome, OpenCall, Until } from './call-request.ts'
+import type { Batch } from './collect-outcomes.ts'
+import { placeholder } from './placeholder-result.ts'
 
 export async function untilOpen(
   batch: Batch,

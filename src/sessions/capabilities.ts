@@ -3,7 +3,7 @@
 import type { Hook } from '../calls/admission/hook.ts'
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Capabilities } from '../model/capability.ts'
+import type { Capabilities } from './capability.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'

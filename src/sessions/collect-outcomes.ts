@@ -4,7 +4,7 @@ import type { Family } from '../calls/scheduling/nested-calls.ts'
 import type { Place } from '../calls/scheduling/batch-order.ts'
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { CallAsk, CallOutcome } from './ask.ts'
+import type { CallAsk, CallOutcome } from './call-request.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 
 export interface How {

@@ -7,8 +7,8 @@ import type { Sizes } from '../core/size-limits.ts'
 import type { Seal } from '../security/seal.ts'
 import type { StartedBy } from '../tasks/tasks.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { type CallAsk, checkAsk } from './ask.ts'
-import { askedOf, askingOf, type Place } from './asked.ts'
+import { type CallAsk, checkAsk } from './call-request.ts'
+import { askedOf, askingOf, type Place } from './call-record.ts'
 
 export interface TaskAsking {
   readonly sizes: Sizes

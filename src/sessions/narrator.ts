@@ -19,7 +19,7 @@ import { headline, narrate, type Narrated, type Told, type TellOf } from '../too
 import { hidden } from '../tools/narration/secret-fields.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
-import { isSensitive } from './sensitive.ts'
+import { isSensitive } from './sensitive-tools.ts'
 
 interface NarratorHost {
   readonly store: Pick<Store, 'call' | 'kept'>

@@ -11,7 +11,7 @@ import type { UsageOf } from '../models/turn-interface.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, kindOf, type ResolutionKind } from '../store/records/resolution.ts'
-import { keyBatch } from './ask.ts'
+import { keyBatch } from './call-request.ts'
 
 export interface CallSummary {
   /** Unique in the store, and in the order in which calls were asked for: what the feed calls a call, and where a list goes on. */

@@ -11,11 +11,11 @@ import type { Clock } from '../core/clock.ts'
 import { decode, isAttachment } from '../core/value.ts'
 import type { Store } from '../store/store.ts'
 import type { Attachments, Outputs } from '../tools/context/context.ts'
-import type { CallOutcome, OpenCall, Until } from './ask.ts'
+import type { CallOutcome, OpenCall, Until } from './call-request.ts'
 import { type Calls, callsOf } from './calls.ts'
-import type { Batch } from './gather.ts'
+import type { Batch } from './collect-outcomes.ts'
 import { type Recording, recordingOf } from './recording.ts'
-import { untilOpen } from './until.ts'
+import { untilOpen } from './run-until.ts'
 
 const openPage = 500
 

@@ -5,7 +5,7 @@
 import { merged, type ModelPart } from '../models/model-parts.ts'
 import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
 import type { AskKind } from '../store/records/approval-terms.ts'
-import type { CallOutcome } from './ask.ts'
+import type { CallOutcome } from './call-request.ts'
 
 const waitsFor: Readonly<Record<AskKind | 'completion' | 'running', string>> = {
   approval: 'It waits for the approval of a person and has not run.',

@@ -2,7 +2,7 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { SessionCapabilities, Switches } from './switches.ts'
+import type { SessionCapabilities, Switches } from './capabilities.ts'
 
 interface Scope {
   readonly tenant: string

@@ -7,8 +7,8 @@ import type { Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Seal } from '../security/seal.ts'
-import type { Moves } from './moves.ts'
-import type { Standing } from './standing.ts'
+import type { Moves } from './background-moves.ts'
+import type { Standing } from './pinned-toolsets.ts'
 
 export interface BatchesHost {
   readonly engine: () => Engine
