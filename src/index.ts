@@ -163,7 +163,7 @@ export {
 export type { RecordedCall, Recording } from './sessions/recording.ts'
 export type { Capability } from './sessions/capability.ts'
 export type { SessionCapabilities } from './sessions/capabilities.ts'
-export { agent, type AgentDefinition } from './turn/agent.ts'
+export { agent, type AgentDefinition } from './turns/agents/agent.ts'
 export type {
   Frame,
   Messages,

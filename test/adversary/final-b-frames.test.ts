@@ -64,7 +64,7 @@ test('SESS-1 TOOL-4: a turn that is under way when a capability is switched off 
   })
 })
 
-// src/turn/ask-model.ts: "What a provider gives may be anything; what goes on record has a form."
+// src/turns/ask-model.ts: "What a provider gives may be anything; what goes on record has a form."
 for (const finish of [Number.NaN, { unified: 'stop', raw: 1n }, 'end_turn'] as const)
   test(`SESS-2: a model of one's own that ends with ${typeof finish === 'object' ? 'an object' : String(finish)} has answered, for a reason that there is`, async () => {
     const { clock, store } = freshMemory()

@@ -1,4 +1,4 @@
-// What came of a call is told once (src/turn/arrivals.ts: "so it is told exactly once"; POL-7, TASK-9): as its result, in a notice of what was owed, or in the
+// What came of a call is told once (src/turns/conversation/arrivals.ts: "so it is told exactly once"; POL-7, TASK-9): as its result, in a notice of what was owed, or in the
 // notice of the task that it became. Never in two of them.
 import { createRuntime, type ModelMessage, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'

@@ -1,16 +1,16 @@
 // What a user says: a text, or a text with files. The files travel with what was asked, or sent, and become attachments of the turn that reads them: so they are
 // sealed, kept and erased with it.
 
-import { attachmentsOf } from '../calls/context/attachments.ts'
-import type { ModelPart } from '../models/model-parts.ts'
-import type { Invocation } from '../engine/engine.ts'
-import type { WordsRow } from '../store/records/conversation.ts'
-import { isLoss, PawlError } from '../core/errors.ts'
-import { isName } from '../core/ids.ts'
-import { bytesIn, type Sizes } from '../core/size-limits.ts'
-import type { Json } from '../core/value.ts'
-import { summaryText } from '../models/conversation.ts'
-import type { UserFile, UserWords } from '../models/turn-interface.ts'
+import { attachmentsOf } from '../../calls/context/attachments.ts'
+import type { ModelPart } from '../../models/model-parts.ts'
+import type { Invocation } from '../../engine/engine.ts'
+import type { WordsRow } from '../../store/records/conversation.ts'
+import { isLoss, PawlError } from '../../core/errors.ts'
+import { isName } from '../../core/ids.ts'
+import { bytesIn, type Sizes } from '../../core/size-limits.ts'
+import type { Json } from '../../core/value.ts'
+import { summaryText } from '../../models/conversation.ts'
+import type { UserFile, UserWords } from '../../models/turn-interface.ts'
 import type { History, KeptMessage } from './history.ts'
 
 type FileRow = Exclude<WordsRow, string>['files'][number]

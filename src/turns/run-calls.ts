@@ -14,8 +14,8 @@ import { askingOf, type Place } from '../sessions/call-record.ts'
 import type { Batch } from '../sessions/collect-outcomes.ts'
 import type { Change } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { isSaid } from './arrivals.ts'
-import type { TurnHost } from './host.ts'
+import { isSaid } from './conversation/arrivals.ts'
+import type { TurnHost } from './ports.ts'
 
 export interface Ran {
   readonly results: readonly ResultPart[]

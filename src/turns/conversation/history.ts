@@ -1,16 +1,16 @@
 // The conversation of a session as a turn works with it: loaded from where it was last summed up, and kept between turns, so that what was said
 // before costs no more for having been long. Only the turn that the session's head names adds to it.
 
-import { headName, type HeadRow, messageKey, messageName } from '../store/records/conversation.ts'
-import { frame } from '../core/ids.ts'
-import { bytesIn } from '../core/size-limits.ts'
-import { decode, encode } from '../core/value.ts'
-import type { Account } from '../models/cost-ledger.ts'
-import { Conversation } from '../models/conversation.ts'
-import type { Message, ModelMessage } from '../models/message.ts'
-import type { StoredMessage } from '../models/turn-interface.ts'
-import type { Change, Kept, Store } from '../store/store.ts'
-import type { Scope } from './host.ts'
+import { headName, type HeadRow, messageKey, messageName } from '../../store/records/conversation.ts'
+import { frame } from '../../core/ids.ts'
+import { bytesIn } from '../../core/size-limits.ts'
+import { decode, encode } from '../../core/value.ts'
+import type { Account } from '../../models/cost-ledger.ts'
+import { Conversation } from '../../models/conversation.ts'
+import type { Message, ModelMessage } from '../../models/message.ts'
+import type { StoredMessage } from '../../models/turn-interface.ts'
+import type { Change, Kept, Store } from '../../store/store.ts'
+import type { Scope } from '../ports.ts'
 
 /** As it is kept: with what the turn that wrote it must know of it later. */
 export interface KeptMessage extends StoredMessage {

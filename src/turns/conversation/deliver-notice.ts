@@ -1,12 +1,12 @@
 // A notice that a turn tells its model: on record before the model reads it, in the one write that takes it off its list. A program may list and acknowledge
 // the same notice at that moment; of the two one has told it.
 
-import type { Invocation } from '../engine/engine.ts'
-import { eventOf } from '../store/records/event.ts'
-import type { Change, Kept } from '../store/store.ts'
+import type { Invocation } from '../../engine/engine.ts'
+import { eventOf } from '../../store/records/event.ts'
+import type { Change, Kept } from '../../store/store.ts'
 import type { Arrival } from './arrivals.ts'
 import type { History, KeptMessage } from './history.ts'
-import type { TurnHost } from './host.ts'
+import type { TurnHost } from '../ports.ts'
 
 type Rows = NonNullable<Change['keep']>
 

@@ -8,7 +8,7 @@ import { textOf } from '../models/message.ts'
 import { costOf, type Model, ModelFailure, type ModelRequest } from '../models/model.ts'
 import type { Completion, CompletionRequest } from '../tools/context/context.ts'
 import { askModel } from './ask-model.ts'
-import type { TurnHost } from './host.ts'
+import type { TurnHost } from './ports.ts'
 
 export async function complete(
   host: TurnHost & { readonly models: ReadonlyMap<string, Model> },

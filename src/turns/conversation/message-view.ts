@@ -1,10 +1,10 @@
 // A message as it is shown, to models too: without what arguments of its calls nobody may read (hidden.ts). On record it stays whole, and is sealed where
 // its calls are.
 
-import type { Json } from '../core/value.ts'
-import type { AssistantPart, Message } from '../models/message.ts'
-import { hides, shownArgs } from '../tools/hidden-fields.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import type { Json } from '../../core/value.ts'
+import type { AssistantPart, Message } from '../../models/message.ts'
+import { hides, shownArgs } from '../../tools/hidden-fields.ts'
+import type { Toolset } from '../../tools/toolset.ts'
 
 export function shownMessage(message: Message, tools: Toolset): Message {
   if (message.role !== 'assistant') return message

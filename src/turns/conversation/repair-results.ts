@@ -1,16 +1,16 @@
 // The results of calls whose turn ended without hearing of them (SESS-3): from the record where there is one, else they count as interrupted.
 
-import { stepBatch } from '../store/records/conversation.ts'
-import type { CallPosition, CallRecord } from '../store/records/call-record.ts'
-import type { Outcome } from '../core/outcome.ts'
-import { decode } from '../core/value.ts'
-import { interrupted } from '../models/conversation.ts'
-import { callsIn, type ResultPart } from '../models/message.ts'
-import { placeholder } from '../sessions/placeholder-result.ts'
-import { readable } from '../store/read-or-report.ts'
+import { stepBatch } from '../../store/records/conversation.ts'
+import type { CallPosition, CallRecord } from '../../store/records/call-record.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import { decode } from '../../core/value.ts'
+import { interrupted } from '../../models/conversation.ts'
+import { callsIn, type ResultPart } from '../../models/message.ts'
+import { placeholder } from '../../sessions/placeholder-result.ts'
+import { readable } from '../../store/read-or-report.ts'
 import type { KeptMessage } from './history.ts'
-import type { Scope, TurnHost } from './host.ts'
-import { type Owed, owedRow, type Ran } from './run-calls.ts'
+import type { Scope, TurnHost } from '../ports.ts'
+import { type Owed, owedRow, type Ran } from '../run-calls.ts'
 
 export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads: boolean): Promise<Pick<Ran, 'results' | 'owed'>> {
   if (last.message.role !== 'assistant') return { results: [], owed: [] }

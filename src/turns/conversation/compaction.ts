@@ -1,16 +1,16 @@
 // A conversation that no longer fits is summed up (SESS-10): what is older becomes a text by the model itself, what is newer stays as it was said. A call
 // is never parted from its result. The summary is on record like any message, and what it stands for stays on record too.
 
-import type { ModelPart } from '../models/model-parts.ts'
-import type { Invocation } from '../engine/engine.ts'
-import { bytesIn } from '../core/size-limits.ts'
-import { callsIn, type Message, type SummaryMessage, textIn, textOf } from '../models/message.ts'
-import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../models/model.ts'
-import type { TurnUsage } from '../models/turn-interface.ts'
-import { attachmentText } from '../tools/convert.ts'
-import { askModel } from './ask-model.ts'
+import type { ModelPart } from '../../models/model-parts.ts'
+import type { Invocation } from '../../engine/engine.ts'
+import { bytesIn } from '../../core/size-limits.ts'
+import { callsIn, type Message, type SummaryMessage, textIn, textOf } from '../../models/message.ts'
+import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../../models/model.ts'
+import type { TurnUsage } from '../../models/turn-interface.ts'
+import { attachmentText } from '../../tools/convert.ts'
+import { askModel } from '../ask-model.ts'
 import { type History, type KeptMessage, tokensOf } from './history.ts'
-import type { TurnHost } from './host.ts'
+import type { TurnHost } from '../ports.ts'
 
 const share = 0.8
 /** However long the instructions are: some of the conversation is always there. */

@@ -16,8 +16,8 @@ import {
   type ModelRequest,
   type Usage,
 } from '../models/model.ts'
-import type { TurnHost } from './host.ts'
-import { listen } from './listen.ts'
+import type { TurnHost } from './ports.ts'
+import { listen } from './await-model.ts'
 
 const mostTries = 4
 const baseMs = 1_000

@@ -8,7 +8,7 @@ import { isSealedUid } from '../store/records/sealed-uid.ts'
 import { canonical } from '../core/canonical-json.ts'
 import { decode, encode, type Json, recorded } from '../core/value.ts'
 import type { Change } from '../store/store.ts'
-import type { TurnRequest } from './request.ts'
+import type { TurnRequest } from './turn-request.ts'
 
 export function rowOfLast({ request, options }: Invocation): NonNullable<Change['keep']> {
   const { position, principal, tool, uid } = request

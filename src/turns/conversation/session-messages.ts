@@ -1,18 +1,18 @@
 // session.messages: the conversation as it is on record, and what a user says while a turn may be under way (SESS-4).
 
-import { eventOf, ofSession } from '../store/records/event.ts'
-import { messageKey, sentName, sentOnceName, type SentRow } from '../store/records/conversation.ts'
-import { endName } from '../store/records/task-record.ts'
-import { PawlError } from '../core/errors.ts'
-import { type Ids, isName } from '../core/ids.ts'
-import type { Clock } from '../core/clock.ts'
-import { type Message, textOf } from '../models/message.ts'
-import type { Messages } from '../models/turn-interface.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Store } from '../store/store.ts'
+import { eventOf, ofSession } from '../../store/records/event.ts'
+import { messageKey, sentName, sentOnceName, type SentRow } from '../../store/records/conversation.ts'
+import { endName } from '../../store/records/task-record.ts'
+import { PawlError } from '../../core/errors.ts'
+import { type Ids, isName } from '../../core/ids.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Message, textOf } from '../../models/message.ts'
+import type { Messages } from '../../models/turn-interface.ts'
+import { everyKept } from '../../store/iterate-documents.ts'
+import type { Store } from '../../store/store.ts'
 import { readMessage } from './history.ts'
-import type { Scope } from './host.ts'
-import { wordsOf } from './user-words.ts'
+import type { Scope } from '../ports.ts'
+import { wordsOf } from './user-message.ts'
 
 export interface MessagesHost {
   readonly store: Store

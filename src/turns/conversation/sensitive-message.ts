@@ -1,9 +1,9 @@
 // What a sensitive tool was asked, and gave, is sealed in the conversation as it is with its call (DUR-12); so is what it is to be started with.
 
-import { argumentLimits, readArguments } from '../calls/admission/read-arguments.ts'
-import { callsIn, type Message } from '../models/message.ts'
-import { isSensitive } from '../sessions/sensitive-tools.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import { argumentLimits, readArguments } from '../../calls/admission/read-arguments.ts'
+import { callsIn, type Message } from '../../models/message.ts'
+import { isSensitive } from '../../sessions/sensitive-tools.ts'
+import type { Toolset } from '../../tools/toolset.ts'
 import type { History } from './history.ts'
 
 export function isSensitiveMessage(message: Message, tools: Toolset, history: Pick<History, 'isSecret' | 'last'>): boolean {

@@ -7,7 +7,7 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import { encode } from '../core/value.ts'
 import type { Store } from '../store/store.ts'
-import type { TurnHost } from './host.ts'
+import type { TurnHost } from './ports.ts'
 import { stopCalls, type StopHost } from './stop-calls.ts'
 import { rowOfLost } from './usage.ts'
 

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import { readable } from '../store/read-or-report.ts'
 import type { Store } from '../store/store.ts'
-import type { Scope } from './host.ts'
+import type { Scope } from './ports.ts'
 
 export interface StopHost {
   readonly store: Store

@@ -2,10 +2,10 @@
 // asked, as that would cost a sync for each answer; so it is judged by what must have come first.
 
 import { callsIn } from '../models/message.ts'
-import { isSaid } from './arrivals.ts'
-import type { KeptMessage } from './history.ts'
-import type { Scope, TurnHost } from './host.ts'
-import { callsOnRecord } from './mend.ts'
+import { isSaid } from './conversation/arrivals.ts'
+import type { KeptMessage } from './conversation/history.ts'
+import type { Scope, TurnHost } from './ports.ts'
+import { callsOnRecord } from './conversation/repair-results.ts'
 
 /** `last`: what is last on record of the turn. */
 export async function mayHaveAsked(host: TurnHost, of: Scope, last: KeptMessage | undefined): Promise<boolean> {

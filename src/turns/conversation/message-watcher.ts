@@ -1,11 +1,11 @@
 // Hears that a user said something, for turns whose calls wait: of what is said here at once, of what other processes write a moment later, and nothing of all
 // else that is written.
 
-import { sentName, type SentRow } from '../store/records/conversation.ts'
-import { frame } from '../core/ids.ts'
-import type { Clock } from '../core/clock.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Store } from '../store/store.ts'
+import { sentName, type SentRow } from '../../store/records/conversation.ts'
+import { frame } from '../../core/ids.ts'
+import type { Clock } from '../../core/clock.ts'
+import { everyKept } from '../../store/iterate-documents.ts'
+import type { Store } from '../../store/store.ts'
 
 interface Scope {
   readonly tenant: string

@@ -1,14 +1,14 @@
 // agent(): a tool behind which another model works, in a session of its own (SESS-6). An ordinary tool that uses ctx.turn: it can run in the background, is
 // asked about by policy, and is limited like any other.
 
-import type { Duration } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
-import { fail } from '../core/outcome.ts'
-import type { Json } from '../core/value.ts'
-import type { Model } from '../models/model.ts'
-import type { AgentTurn } from '../tools/context/context.ts'
-import { jsonSchema } from '../tools/schema.ts'
-import { type Tool, tool, type ToolDefinition } from '../tools/tool.ts'
+import type { Duration } from '../../core/duration.ts'
+import { PawlError } from '../../core/errors.ts'
+import { fail } from '../../core/outcome.ts'
+import type { Json } from '../../core/value.ts'
+import type { Model } from '../../models/model.ts'
+import type { AgentTurn } from '../../tools/context/context.ts'
+import { jsonSchema } from '../../tools/schema.ts'
+import { type Tool, tool, type ToolDefinition } from '../../tools/tool.ts'
 
 export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'instructions' | 'tools' | 'limits'> {
   readonly name: string

@@ -9,8 +9,8 @@ import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
 import { anything, deferredOf, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
 import { only, type Toolset, withOne } from '../tools/toolset.ts'
-import { tokensIn } from './history.ts'
-import type { Scope, TurnHost } from './host.ts'
+import { tokensIn } from './conversation/history.ts'
+import type { Scope, TurnHost } from './ports.ts'
 
 export interface TurnTools {
   /** What can be run. */

@@ -1,19 +1,19 @@
 // What has arrived since the model was last asked: words of the user, notices of the runtime, results of calls for which placeholders stand. Each goes
 // into the conversation in the write that takes it off its list, so it is told exactly once.
 
-import type { Invocation } from '../engine/engine.ts'
-import type { CallPosition } from '../store/records/call-record.ts'
-import { owedName, type OwedRow, sentName, type SentRow } from '../store/records/conversation.ts'
-import { noticeName, wakeName } from '../store/records/task-record.ts'
-import { isSealedUid } from '../store/records/sealed-uid.ts'
-import { interrupted } from '../models/conversation.ts'
-import type { Message } from '../models/message.ts'
-import { notice } from '../sessions/placeholder-result.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import { readable } from '../store/read-or-report.ts'
-import type { Change } from '../store/store.ts'
-import type { Scope, TurnHost } from './host.ts'
-import { partsOf } from './user-words.ts'
+import type { Invocation } from '../../engine/engine.ts'
+import type { CallPosition } from '../../store/records/call-record.ts'
+import { owedName, type OwedRow, sentName, type SentRow } from '../../store/records/conversation.ts'
+import { noticeName, wakeName } from '../../store/records/task-record.ts'
+import { isSealedUid } from '../../store/records/sealed-uid.ts'
+import { interrupted } from '../../models/conversation.ts'
+import type { Message } from '../../models/message.ts'
+import { notice } from '../../sessions/placeholder-result.ts'
+import { everyKept } from '../../store/iterate-documents.ts'
+import { readable } from '../../store/read-or-report.ts'
+import type { Change } from '../../store/store.ts'
+import type { Scope, TurnHost } from '../ports.ts'
+import { partsOf } from './user-message.ts'
 
 export interface Arrival {
   readonly message: Message

@@ -9,8 +9,8 @@ import type { Model } from '../models/model.ts'
 import type { SessionUsage } from '../models/turn-interface.ts'
 import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
-import { headOf, readMessage } from './history.ts'
-import type { Scope } from './host.ts'
+import { headOf, readMessage } from './conversation/history.ts'
+import type { Scope } from './ports.ts'
 
 /** `key` names the turn or the completion in the whole store. */
 export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['keep']>[number] => ({

@@ -12,7 +12,7 @@ import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts
 import type { Place } from '../sessions/call-record.ts'
 import type { Batch, How } from '../sessions/collect-outcomes.ts'
 import type { Switches } from '../sessions/capabilities.ts'
-import type { Said } from './said.ts'
+import type { Said } from './conversation/message-watcher.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Logger } from '../tools/context/context.ts'
 import type { Toolset } from '../tools/toolset.ts'

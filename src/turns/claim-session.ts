@@ -5,9 +5,9 @@ import type { Invocation } from '../engine/engine.ts'
 import { headName, type HeadRow, turnBatch } from '../store/records/conversation.ts'
 import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
 import { endName, type EndRow } from '../store/records/task-record.ts'
-import { headOf } from './history.ts'
-import type { TurnHost } from './host.ts'
-import { rowOfLast } from './keep-last.ts'
+import { headOf } from './conversation/history.ts'
+import type { TurnHost } from './ports.ts'
+import { rowOfLast } from './last-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
 
 const page = 200

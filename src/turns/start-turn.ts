@@ -14,8 +14,8 @@ import type { Frame, StartTurn, Turn, TurnOutcome, TurnValue } from '../models/t
 import { askingOf, type Place } from '../sessions/call-record.ts'
 import { Cancel } from '../sessions/collect-outcomes.ts'
 import type { Store } from '../store/store.ts'
-import { hashOf } from './keep-last.ts'
-import { requestOf, saidIn, type TurnRequest } from './request.ts'
+import { hashOf } from './last-turn.ts'
+import { requestOf, saidIn, type TurnRequest } from './turn-request.ts'
 
 export interface StartHost {
   readonly engine: () => Engine

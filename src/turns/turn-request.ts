@@ -10,7 +10,7 @@ import { isCost } from '../models/cost-ledger.ts'
 import type { CapabilityLimits } from '../sessions/capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
-import { wordsOf } from './user-words.ts'
+import { wordsOf } from './conversation/user-message.ts'
 
 /** A frame as data. */
 export interface FrameTerms {

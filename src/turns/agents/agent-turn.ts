@@ -1,19 +1,19 @@
 // An agent that a body lets work (SESS-6): a turn in a session of its own, which knows whose it is. What it asks of people is found in the inbox of the
 // session above it, too. Cancelled with the call that waits for it.
 
-import type { Invocation } from '../engine/engine.ts'
-import { eventOf } from '../store/records/event.ts'
-import { agentName, atWork, leftBehind, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
-import { PawlError } from '../core/errors.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Model } from '../models/model.ts'
-import type { StartTurn, Turn } from '../models/turn-interface.ts'
-import { askingOf, type Place } from '../sessions/call-record.ts'
-import type { Switches } from '../sessions/capabilities.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Change, Store } from '../store/store.ts'
-import { isBusy } from '../store/agent-sessions.ts'
-import type { AgentOutcome, AgentTurn } from '../tools/context/context.ts'
+import type { Invocation } from '../../engine/engine.ts'
+import { eventOf } from '../../store/records/event.ts'
+import { agentName, atWork, leftBehind, parentName, type ParentRow, workingName } from '../../store/records/conversation.ts'
+import { PawlError } from '../../core/errors.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Model } from '../../models/model.ts'
+import type { StartTurn, Turn } from '../../models/turn-interface.ts'
+import { askingOf, type Place } from '../../sessions/call-record.ts'
+import type { Switches } from '../../sessions/capabilities.ts'
+import { everyKept } from '../../store/iterate-documents.ts'
+import type { Change, Store } from '../../store/store.ts'
+import { isBusy } from '../../store/agent-sessions.ts'
+import type { AgentOutcome, AgentTurn } from '../../tools/context/context.ts'
 
 /** Agents that let agents work that let agents work. */
 const deepest = 4
