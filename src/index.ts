@@ -66,8 +66,8 @@ export type {
   Register,
   ToolContext,
 } from './tools/context/context.ts'
-export type { Ailment, Diagnosis } from './keep/doctor.ts'
-export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './keep/retention.ts'
+export type { Ailment, Diagnosis } from './maintenance/health.ts'
+export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 export type { SessionEnd } from './sessions/session-end.ts'
 export type { Notice, Notices } from './tasks/notices.ts'
 export type { FileContent, FilePage, FileStat, SessionFiles } from './core/session-files.ts'

@@ -5,7 +5,7 @@
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
-import { eraseOccurrences, forgetOccurrences, forgetTasks } from './forget-tasks.ts'
+import { eraseOccurrences, forgetOccurrences, forgetTasks } from './erase-tasks.ts'
 import type { Scope, Store, Unsettled } from '../store/store.ts'
 import { withAgents } from '../store/agent-sessions.ts'
 
