@@ -1,7 +1,7 @@
 import type { Tool } from 'pawl'
 import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
-import { edited } from '../../src/box/files/edits.ts'
+import { edited } from '../../src/toolbox/files/edits.ts'
 import { wherever } from '../box/asking.ts'
 
 interface Read {

@@ -1,7 +1,7 @@
 import { createRuntime } from 'pawl'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RequestListener } from 'node:http'
-import { webTools } from '../../src/box/web/web.ts'
+import { webTools } from '../../src/toolbox/web/web.ts'
 import type { Json } from '../../src/core/value.ts'
 import { type Fetcher, fetcher, httpServer, type Server } from '../box/web-world.ts'
 

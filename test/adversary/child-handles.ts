@@ -1,7 +1,7 @@
 // Runs a program that leaves a daemon, while this process has no file handle left; then says so, and leaves or stays.
 
 import { closeSync, openSync } from 'node:fs'
-import { runProcess } from '../../src/box/process.ts'
+import { runProcess } from '../../src/toolbox/processes/run-process.ts'
 
 const taken: number[] = []
 const takeAll = (): void => {

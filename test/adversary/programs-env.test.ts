@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { runProcess } from '../../src/box/process.ts'
+import { runProcess } from '../../src/toolbox/processes/run-process.ts'
 import { PawlError } from '../../src/core/errors.ts'
 
 const seen = async (env: Record<string, string>): Promise<Record<string, string>> => {

@@ -3,7 +3,7 @@
 import { agent, type FeedEvent, type InboxItem, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
-import { questionTools } from '../../src/box/questions/questions.ts'
+import { questionTools } from '../../src/toolbox/questions/questions.ts'
 import { disk, opened, printed, read } from './values-kit.ts'
 
 const by = { by: 'user:bea' }

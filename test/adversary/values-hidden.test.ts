@@ -3,7 +3,7 @@
 import { type InboxItem, jsonSchema, type Runtime, says, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { secretTools } from '../../src/box/secrets/secrets.ts'
+import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
 import { disk, logged, opened, printed, read } from './values-kit.ts'
 
 const word = 'open sesame 4711'

@@ -1,7 +1,7 @@
 // Values of a session: odd keys, and what others may make of them.
 
 import { expect, test } from 'vitest'
-import { valueTools } from '../../src/box/values/values.ts'
+import { valueTools } from '../../src/toolbox/values/values.ts'
 import { disk, opened } from './values-kit.ts'
 
 test.for(['memory', 'sqlite'] as const)('BOX-1: keys that begin with a blank are found by it (%s)', async (kind) => {

@@ -1,7 +1,7 @@
 // What a session keeps, when there is much of it: a model must not be able to take a process down with what it keeps.
 
 import { expect, test } from 'vitest'
-import { secretTools } from '../../src/box/secrets/secrets.ts'
+import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
 import { opened } from './values-kit.ts'
 
 test('BOX-5 DUR-12: a model that keeps many long secrets does not fill the memory, nor stop the process', async () => {

@@ -4,7 +4,7 @@
 import { type CallOutcome, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
-import { secretTools } from '../../src/box/secrets/secrets.ts'
+import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
 import { disk, logged, opened, printed, read } from './values-kit.ts'
 
 const secret = 'sk-live-4f9a71c2-zz'

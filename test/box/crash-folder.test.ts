@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createRuntime } from 'pawl'
 import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
-import { hashOf } from '../../src/box/files/told.ts'
+import { hashOf } from '../../src/toolbox/files/file-tool-errors.ts'
 import { manualClock } from '../../src/testing/clock.ts'
 import { quiet } from '../adversary/kit.ts'
 

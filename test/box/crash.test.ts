@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { box } from 'pawl/box'
 import type { Store } from '../../src/store/store.ts'
 import { mortalWorld, type FreshWorld } from '../mortal-world.ts'
-import { hashOf } from '../../src/box/files/told.ts'
+import { hashOf } from '../../src/toolbox/files/file-tool-errors.ts'
 import { mortal, type Mortal } from '../mortal.ts'
 
 const policy = { rules: [{ then: 'allow' }] } as const

@@ -2,8 +2,8 @@
 
 import { fc } from '../chance.ts'
 import { describe, expect, test } from 'vitest'
-import { applied, diffOf, type Edit } from '../../src/box/files/diff.ts'
-import { edited } from '../../src/box/files/edits.ts'
+import { applied, diffOf, type Edit } from '../../src/toolbox/files/diff.ts'
+import { edited } from '../../src/toolbox/files/edits.ts'
 import { wherever } from './asking.ts'
 
 const edit = (old_text: string, new_text: string) => ({ old_text, new_text })

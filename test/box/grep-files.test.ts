@@ -1,7 +1,7 @@
 // grep_files: what it finds, what it leaves out and says so. Patterns that would hang are in test/security/box-grep.test.ts.
 
 import { expect, test } from 'vitest'
-import { search } from '../../src/box/files/search.ts'
+import { search } from '../../src/toolbox/files/search-lines.ts'
 import { wherever } from './asking.ts'
 
 interface Found {

@@ -3,7 +3,7 @@
 import { type CallOutcome, createRuntime, type InboxItem, type Runtime, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { questionTools } from '../../src/box/questions/questions.ts'
+import { questionTools } from '../../src/toolbox/questions/questions.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../adversary/kit.ts'

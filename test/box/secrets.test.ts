@@ -2,7 +2,7 @@
 
 import { type CallOutcome, createRuntime, type FeedEvent, PawlError, result, type Runtime, tool } from 'pawl'
 import { afterEach, expect, test, vi } from 'vitest'
-import { secretTools } from '../../src/box/secrets/secrets.ts'
+import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
 import { quiet } from '../adversary/kit.ts'
 import { hasForm } from './tool-form.ts'
 

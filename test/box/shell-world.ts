@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime } from 'pawl'
-import { type ShellOptions, shellTools } from '../../src/box/shell/shell.ts'
+import { type ShellOptions, shellTools } from '../../src/toolbox/shell/shell.ts'
 import type { Outcome } from '../../src/core/outcome.ts'
 import { alive, clean } from './trees.ts'
 

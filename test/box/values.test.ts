@@ -2,7 +2,7 @@
 
 import { type CallOutcome, createRuntime, type Runtime } from 'pawl'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { valueTools } from '../../src/box/values/values.ts'
+import { valueTools } from '../../src/toolbox/values/values.ts'
 import { quiet } from '../adversary/kit.ts'
 import { hasForm } from './tool-form.ts'
 

@@ -1,6 +1,6 @@
 // A worker that runs one process tree and waits to be killed. Arguments: the shell program, the mark of the test.
 
-import { runProcess } from '../../src/box/process.ts'
+import { runProcess } from '../../src/toolbox/processes/run-process.ts'
 import { systemClock } from '../../src/core/clock.ts'
 
 // Answers when it has done all that it was about to do.

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { runProcess } from '../../src/box/process.ts'
+import { runProcess } from '../../src/toolbox/processes/run-process.ts'
 import { createRuntime, retry, type Runtime, type Task, type Tool, type ToolContext, tool } from '../../src/index.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'

@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { matched } from '../../src/box/files/matching.ts'
+import { matched } from '../../src/toolbox/files/search-worker.ts'
 import { asking } from '../box/asking.ts'
 import { catastrophic, heavy } from './grep-patterns.ts'
 

@@ -4,8 +4,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { openWorkingFolder } from '../../src/box/shell/working-folder.ts'
-import type { ShellOptions } from '../../src/box/shell/shell.ts'
+import { openWorkingFolder } from '../../src/toolbox/shell/working-folder.ts'
+import type { ShellOptions } from '../../src/toolbox/shell/shell.ts'
 import { type ShellWorld, shellWorld } from '../box/shell-world.ts'
 import { running, someSleep, trees, until, wiped } from '../box/trees.ts'
 
@@ -139,7 +139,7 @@ describe('BOX-1: what it sees', () => {
     const opened = await openWorkingFolder(folder, 'a')
     renameSync(join(folder, 'a'), join(folder, 'b'))
     symlinkSync('/', join(folder, 'a'))
-    const { runProcess } = await import('../../src/box/process.ts')
+    const { runProcess } = await import('../../src/toolbox/processes/run-process.ts')
     expect(await runProcess('/bin/pwd', [], { cwd: opened.path })).toMatchObject({ stdout: `${folder}/b\n` })
     await opened.close()
   })

@@ -1,0 +1,44 @@
+// delete_file: a file, or a directory. It may run again after a crash: what stood there is looked up once and recorded, so a second attempt
+// that finds nothing knows that the first one has done it, and one that finds another file leaves it.
+
+import { fail } from '../../core/outcome.ts'
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
+import { flag, object, text } from '../schema-fields.ts'
+import { baseName, keepOthers, pathField, shown, told } from './file-tool-errors.ts'
+
+interface Input {
+  readonly path: string
+  readonly recursive?: boolean
+}
+
+export const deleteFile = tool({
+  name: 'delete_file',
+  title: 'Delete a file',
+  description:
+    'Delete a file, or a directory: an empty one, or with recursive: true one with all that is in it. It cannot be brought back.',
+  input: object<Input>({ path: pathField, recursive: flag('Whether a directory is deleted with all that is in it; false if left out') }, [
+    'recursive',
+  ]),
+  output: object({ path: text('The path'), deleted: flag('True: it is gone') }),
+  hints: { destructive: true, idempotent: true },
+  concurrency: 'exclusive',
+  preview: ({ path, recursive = false }) => `Deletes ${shown(path)}${recursive ? ' and all that is in it' : ''}.`,
+  narrate: says(
+    {
+      en: { started: 'Deleting {}', completed: 'Deleted {}', failed: 'Could not delete {}' },
+      de: { started: 'Löscht {}', completed: '{} gelöscht', failed: 'Konnte {} nicht löschen' },
+    },
+    baseName,
+  ),
+  examples: [{ path: 'notes/old.md' }, { path: 'build', recursive: true }],
+  async execute({ path, recursive = false }, ctx) {
+    const before = await told(path, () => ctx.files.stat(path))
+    const found = await ctx.step('look', () => (before ? { path: before.path, hash: before.hash } : null))
+    if (found === null) throw fail(`File not found: ${shown(path)}`, { code: 'file_not_found' })
+    if (found.path === '/') throw fail('The root of the workspace cannot be deleted', { code: 'root_refused', class: 'permission_denied' })
+    if (before) keepOthers(path, before, found.hash, ctx)
+    await told(path, () => ctx.files.remove(path, { recursive }))
+    return { path: found.path, deleted: true }
+  },
+})

@@ -1,0 +1,11 @@
+// The search thread. Started by search-worker.ts, and killed by it when a pattern takes too long.
+
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import { search, type SearchQuestion } from './search-lines.ts'
+
+const port = parentPort as MessagePort
+
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+port.on('message', (question: SearchQuestion) => port.postMessage(search(question)))
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
+port.postMessage('ready')

@@ -1,0 +1,44 @@
+// What add, subtract, multiply and divide have in common: two numbers, and a result that is one.
+
+import { fail } from '../../core/outcome.ts'
+import { type Saying, says } from '../../tools/narration/tool-narration.ts'
+import { type Tool, tool } from '../../tools/tool.ts'
+import { number, object, text } from '../schema-fields.ts'
+
+interface Numbers {
+  readonly a: number
+  readonly b: number
+}
+
+export interface Operation {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly a: string
+  readonly b: string
+  readonly words: { readonly en: Saying; readonly de: Saying }
+  readonly sign: string
+  readonly examples: readonly Numbers[]
+  readonly of: (a: number, b: number) => number
+}
+
+export const operation = ({ name, title, description, a, b, words, sign, examples, of }: Operation): Tool =>
+  tool({
+    name,
+    title,
+    description,
+    input: object<Numbers>({ a: number(a), b: number(b) }),
+    output: object({ result: number('What comes out'), operation: text('What was done'), a: number(a), b: number(b) }),
+    hints: { readOnly: true, idempotent: true },
+    narrate: says<Numbers>(words, (given) => `${given.a} ${sign} ${given.b}`),
+    examples,
+    execute: (given) => ({ result: exact(of(given.a, given.b)), operation: name, a: given.a, b: given.b }),
+  })
+
+/** A number that JSON has and that is the one that was meant: not infinite, and no whole number that was rounded. */
+function exact(result: number): number {
+  if (!Number.isFinite(result)) throw fail('The result is too large for a number', { code: 'out_of_range' })
+  if (Number.isInteger(result) && !Number.isSafeInteger(result) && Math.abs(result) < 1e21)
+    throw fail(`The result is about ${result.toExponential(6)}, a whole number too large to be told exactly`, { code: 'out_of_range' })
+  return result === 0 ? 0 : result
+}

@@ -1,0 +1,30 @@
+// box.echo(): gives back what it is given. For trying things out.
+
+import { says } from '../../tools/narration/tool-narration.ts'
+import { type Tool, tool } from '../../tools/tool.ts'
+import { object, text, whole } from '../schema-fields.ts'
+
+interface Input {
+  readonly message: string
+}
+
+const echoTool = tool({
+  name: 'echo',
+  title: 'Echo a message',
+  description: 'Give back the message, and how many characters it has.',
+  input: object<Input>({ message: text('What to give back') }),
+  output: object({ echoed: text('The message'), length: whole('Its length in characters') }),
+  hints: { readOnly: true, idempotent: true },
+  narrate: says({
+    en: { started: 'Echoing a message', completed: 'Echoed a message', failed: 'Could not echo a message' },
+    de: { started: 'Wiederholt eine Nachricht', completed: 'Nachricht wiederholt', failed: 'Konnte die Nachricht nicht wiederholen' },
+  }),
+  examples: [{ message: 'Is anybody there?' }],
+  execute({ message }) {
+    let length = 0
+    for (const _ of message) length++
+    return { echoed: message, length }
+  },
+})
+
+export const echo = (): Tool[] => [echoTool]

@@ -1,0 +1,86 @@
+// get_forecast: samples for some days, beginning today (UTC).
+
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
+import { list, number, object, text, whole } from '../schema-fields.ts'
+import {
+  celsiusOf,
+  conditionsField,
+  conditionsOf,
+  inUnits,
+  locationField,
+  placeOf,
+  seedOf,
+  type Units,
+  unitsField,
+} from './sample-weather.ts'
+
+interface Input {
+  readonly location: string
+  readonly days?: number
+  readonly units?: Units
+}
+
+const dayMs = 86_400_000
+
+export const getForecast = tool({
+  name: 'get_forecast',
+  title: 'Look at the forecast',
+  description: 'Tell the weather at a place for the next days, beginning today. Sample data: the same place always has the same weather.',
+  input: object<Input>(
+    {
+      location: locationField,
+      days: whole('How many days; 3 if left out', { minimum: 1, maximum: 7 }),
+      units: unitsField,
+    },
+    ['days', 'units'],
+  ),
+  output: object({
+    location: text('The place'),
+    units: unitsField,
+    days: whole('How many days'),
+    forecast: list(
+      object({
+        date: text('YYYY-MM-DD'),
+        high: number('In the units'),
+        low: number('In the units'),
+        conditions: conditionsField,
+        precipitation_chance: whole('Percent'),
+      }),
+      'Day by day',
+    ),
+  }),
+  hints: { readOnly: true },
+  narrate: says(
+    {
+      en: {
+        started: 'Looking at the forecast for {}',
+        completed: 'Looked at the forecast for {}',
+        failed: 'Could not look at the forecast for {}',
+      },
+      de: {
+        started: 'Sieht nach der Vorhersage für {}',
+        completed: 'Vorhersage für {} nachgesehen',
+        failed: 'Konnte die Vorhersage für {} nicht nachsehen',
+      },
+    },
+    ({ location }: Input) => location,
+  ),
+  examples: [{ location: 'Lisbon', days: 5 }],
+  async execute({ location, days = 3, units = 'celsius' }, ctx) {
+    const place = placeOf(location)
+    const today = await ctx.now()
+    const forecast = Array.from({ length: days }, (_, at) => {
+      const seed = seedOf(place) + 7 * at
+      const high = celsiusOf(seed)
+      return {
+        date: new Date(today + at * dayMs).toISOString().slice(0, 10),
+        high: inUnits(high, units),
+        low: inUnits(high - 8 - (seed % 5), units),
+        conditions: conditionsOf(seed),
+        precipitation_chance: seed % 100,
+      }
+    })
+    return { location: place, units, days, forecast }
+  },
+})

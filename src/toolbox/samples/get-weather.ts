@@ -1,0 +1,67 @@
+// get_weather: a sample, not a forecast of anything.
+
+import { says } from '../../tools/narration/tool-narration.ts'
+import { tool } from '../../tools/tool.ts'
+import { number, object, text, whole } from '../schema-fields.ts'
+import {
+  celsiusOf,
+  conditionsField,
+  conditionsOf,
+  inUnits,
+  locationField,
+  placeOf,
+  seedOf,
+  type Units,
+  unitsField,
+} from './sample-weather.ts'
+
+interface Input {
+  readonly location: string
+  readonly units?: Units
+}
+
+export const getWeather = tool({
+  name: 'get_weather',
+  title: 'Look at the weather',
+  description: 'Tell the weather at a place now. Sample data: the same place always has the same weather.',
+  input: object<Input>({ location: locationField, units: unitsField }, ['units']),
+  output: object({
+    location: text('The place'),
+    temperature: number('In the units'),
+    units: unitsField,
+    conditions: conditionsField,
+    humidity: whole('Percent'),
+    wind_speed_kmh: whole('Kilometres per hour'),
+    timestamp: text('When it was asked, RFC 3339'),
+  }),
+  hints: { readOnly: true },
+  narrate: says(
+    {
+      en: {
+        started: 'Looking at the weather in {}',
+        completed: 'Looked at the weather in {}',
+        failed: 'Could not look at the weather in {}',
+      },
+      de: {
+        started: 'Sieht nach dem Wetter in {}',
+        completed: 'Wetter in {} nachgesehen',
+        failed: 'Konnte das Wetter in {} nicht nachsehen',
+      },
+    },
+    ({ location }: Input) => location,
+  ),
+  examples: [{ location: 'Lisbon' }, { location: 'Boston', units: 'fahrenheit' }],
+  async execute({ location, units = 'celsius' }, ctx) {
+    const place = placeOf(location)
+    const seed = seedOf(place)
+    return {
+      location: place,
+      temperature: inUnits(celsiusOf(seed), units),
+      units,
+      conditions: conditionsOf(seed),
+      humidity: (seed % 50) + 30,
+      wind_speed_kmh: (seed % 30) + 5,
+      timestamp: new Date(await ctx.now()).toISOString(),
+    }
+  },
+})
