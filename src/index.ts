@@ -114,7 +114,7 @@ export type { RuntimeTools, ToolListing } from './tools/registry.ts'
 export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tools/tool.ts'
 export type { Clocks, Rate, Retry, ToolLimits } from './tools/tool-options.ts'
 export type { RequiredConnection, ResultOptions, ToolResult } from './tools/result.ts'
-import type { Runtime, RuntimeOptions } from './runtime/options.ts'
+import type { Runtime, RuntimeOptions } from './runtime-options.ts'
 
 export type { Runtime, RuntimeOptions }
 

@@ -15,7 +15,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Time, timers and chance come through ports; these files are the ports. */
-const ports = new Set(['src/core/clock.ts', 'src/core/clock.ts', 'src/runtime/ids.ts', 'src/runtime/time-ordered-id.ts'])
+const ports = new Set(['src/core/clock.ts', 'src/core/clock.ts', 'src/runtime/time-ordered-id.ts', 'src/runtime/time-ordered-id.ts'])
 const forbidden = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bsetTimeout\(|\bsetInterval\(/
 
 const root = join(import.meta.dirname, '..')

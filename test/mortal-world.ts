@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { createRuntime, type Runtime, type Tool } from '../src/index.ts'
 import type { Store } from '../src/store/store.ts'
-import { type ManualClock, manualClock } from '../src/testing/clock.ts'
+import { type ManualClock, manualClock } from '../src/testing/manual-clock.ts'
 import { quiet } from './adversary/kit.ts'
 import { mortal, type Mortal, type StoreKind, storeOf } from './mortal.ts'
 

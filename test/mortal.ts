@@ -4,7 +4,7 @@
 import { memoryStore } from '../src/store/memory/memory-store.ts'
 import { sqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../src/store/store.ts'
-import type { ManualClock } from '../src/testing/clock.ts'
+import type { ManualClock } from '../src/testing/manual-clock.ts'
 
 export interface Mortal {
   readonly store: Store

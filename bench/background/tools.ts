@@ -1,7 +1,7 @@
 // What the bench of tasks runs, and how it measures when a task begins.
 
 import { z } from 'zod'
-import type { Runtime } from '../../src/runtime/options.ts'
+import type { Runtime } from '../../src/runtime-options.ts'
 import { tool } from '../../src/tools/tool.ts'
 
 export const tries = 15

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { manualClock } from '../testing/clock.ts'
-import { change } from '../testing/store-cases/records.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import { change } from '../testing/store-cases/record-builders.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Written } from './store.ts'
 

@@ -9,7 +9,7 @@ import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode, encode } from '../core/value.ts'
 import { openRuntime } from '../runtime.ts'
-import type { Runtime, RuntimeOptions } from '../runtime/options.ts'
+import type { Runtime, RuntimeOptions } from '../runtime-options.ts'
 import type { RecordedCall, Recording } from '../sessions/recording.ts'
 import type { Session } from '../sessions/session.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
@@ -20,7 +20,7 @@ import { onCrashOf } from '../tools/hints.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toolSearchName } from '../tools/tool-search.ts'
 import { withBody } from '../tools/derive-tool.ts'
-import { type ManualClock, manualClock } from './clock.ts'
+import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output' | 'hooks'> {
   /** As they are now. */

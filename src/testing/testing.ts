@@ -1,9 +1,9 @@
 // `pawl/testing`: for people who test their tools, for people who write a store, and for ourselves.
 
-export { type ManualClock, manualClock } from './clock.ts'
+export { type ManualClock, manualClock } from './manual-clock.ts'
 export { crashTest, type CrashTestOptions } from './crash/crash-test.ts'
 export { type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './crash/report.ts'
-export { type Logged, type TestRuntime, type TestRuntimeOptions, testRuntime } from './runtime.ts'
+export { type Logged, type TestRuntime, type TestRuntimeOptions, testRuntime } from './test-runtime.ts'
 export {
   type Line,
   type ScriptedCall,
@@ -14,7 +14,7 @@ export {
   type Seen,
 } from './scripted-model.ts'
 export { record, type Replay, replay, type ReplayedCall, type ReplayOptions } from './replay.ts'
-export { failingTool, flakyTool, hangingTool, slowTool, type TestTool, type TestToolOptions } from './tools.ts'
+export { failingTool, flakyTool, hangingTool, slowTool, type TestTool, type TestToolOptions } from './failing-tools.ts'
 export {
   type Need,
   type OpenedStore,

@@ -4,7 +4,7 @@ import { PawlError, type Tool, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openaiTools } from 'pawl/openai'
-import { withoutNulls } from '../../src/adapters/openai/strict.ts'
+import { withoutNulls } from '../../src/adapters/openai/strict-schema.ts'
 import { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from '../../src/tools/convert.ts'
 
 const noop = (): null => null

@@ -5,8 +5,8 @@ import { createRuntime, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { manualClock } from '../../src/testing/clock.ts'
-import { change, eventRecord } from '../../src/testing/store-cases/records.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { change, eventRecord } from '../../src/testing/store-cases/record-builders.ts'
 import { after, freshDir, quiet } from './kit.ts'
 
 const input = { type: 'object' } as const

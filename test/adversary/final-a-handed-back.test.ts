@@ -4,7 +4,7 @@
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { freshMemory, freshSqlite, quiet } from './kit.ts'
 
 const input = { type: 'object' } as const

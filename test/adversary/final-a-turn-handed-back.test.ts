@@ -5,7 +5,7 @@ import { createRuntime, PawlError, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { freshMemory, freshSqlite, quiet } from './kit.ts'
 
 const input = { type: 'object' } as const

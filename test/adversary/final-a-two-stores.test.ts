@@ -4,7 +4,7 @@ import type * as pawl from 'pawl'
 import { createRuntime, tool } from 'pawl'
 import { expect, test, vi } from 'vitest'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { mortal } from '../mortal.ts'
 import { quiet } from './kit.ts'
 

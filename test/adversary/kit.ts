@@ -5,7 +5,7 @@ import type { Logger } from 'pawl'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Change, Store, Written } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
 export const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 export const freshDir = (): string => mkdtempSync(join(tmpdir(), 'pawl-adv-'))

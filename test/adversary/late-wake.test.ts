@@ -4,7 +4,7 @@ import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { freshMemory, freshSqlite, quiet } from './kit.ts'
 import { mortal } from '../mortal.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createRuntime, tool } from 'pawl'
 import { expect, test } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshDir, quiet } from './kit.ts'
 
 test.each([false, true])(

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { ErasedPage, Store } from '../../src/store/store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
-import { callRecord, change, eventRecord, longAgo, place } from '../../src/testing/store-cases/records.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { callRecord, change, eventRecord, longAgo, place } from '../../src/testing/store-cases/record-builders.ts'
 import { freshDir } from './kit.ts'
 
 const random = (seed: number) => () => {

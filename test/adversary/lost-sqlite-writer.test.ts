@@ -6,7 +6,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { Writer } from '../../src/store/sqlite/group-writer.ts'
 import type { Change, Hint, Written } from '../../src/store/store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import {
   answering,
   callRecord,
@@ -16,7 +16,7 @@ import {
   insertWaits,
   stepRecord,
   waitRecord,
-} from '../../src/testing/store-cases/records.ts'
+} from '../../src/testing/store-cases/record-builders.ts'
 import { freshDir } from './kit.ts'
 
 const block = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)

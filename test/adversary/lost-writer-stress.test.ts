@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { callRecord, change, eventRecord, longAgo, place } from '../../src/testing/store-cases/records.ts'
+import { callRecord, change, eventRecord, longAgo, place } from '../../src/testing/store-cases/record-builders.ts'
 import { freshDir } from './kit.ts'
 
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createRuntime, PawlError, type Runtime, type Tool, type ToolContext, tool } from '../../src/index.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Change, Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { mortal } from '../mortal.ts'
 import { quiet } from './kit.ts'
 

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createRuntime, retry, type Runtime, type Tool, tool } from '../../src/index.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from './kit.ts'
 
 const minute = 60_000

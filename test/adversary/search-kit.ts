@@ -3,7 +3,7 @@
 import { createRuntime, type Runtime, type RuntimeOptions } from 'pawl'
 import { afterEach } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { freshMemory, freshSqlite, quiet } from './kit.ts'
 
 export const stores = [

@@ -2,7 +2,7 @@ import { createRuntime, type Model, ModelFailure, result, type Runtime, type Run
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Change, Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { mortal } from '../mortal.ts'
 import { after, freshMemory, freshSqlite, quiet } from './kit.ts'
 

@@ -5,7 +5,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type Runtime, type ScheduleSlot, type Tool, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { type FreshWorld, type MortalWorld, mortalWorld, type Place } from '../mortal-world.ts'
 
 const minute = 60_000

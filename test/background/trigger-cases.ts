@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Tool, tool } from '../../src/index.ts'
 import type { Change, Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { type FreshWorld, type MortalWorld, mortalWorld, type Place } from '../mortal-world.ts'
 import { until } from './schedule-cases.ts'
 

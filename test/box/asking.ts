@@ -7,7 +7,7 @@ import { createRuntime, type CallOutcome, type Runtime, type RuntimeOptions } fr
 import { box } from 'pawl/box'
 import { afterEach, beforeEach, describe } from 'vitest'
 import type { SessionFiles } from '../../src/core/session-files.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../adversary/kit.ts'
 
 export interface Asking {

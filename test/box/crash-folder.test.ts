@@ -8,7 +8,7 @@ import { createRuntime } from 'pawl'
 import { box } from 'pawl/box'
 import { expect, test } from 'vitest'
 import { hashOf } from '../../src/toolbox/files/file-tool-errors.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../adversary/kit.ts'
 
 const seed = 'one\ntwo\nthree\n'

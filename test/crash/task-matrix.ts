@@ -4,7 +4,7 @@
 import { createRuntime, type Runtime } from 'pawl'
 import { expect } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../adversary/kit.ts'
 import type { Scenario, World } from '../faults/scenario.ts'
 

@@ -6,7 +6,7 @@
 import { createRuntime, PawlError, type Runtime } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import type { Change, Store, Written } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 import { cancels } from './cancels.ts'
 import { order } from './order.ts'

@@ -12,7 +12,7 @@ import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { sealed } from '../../src/store/encrypted-store.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { manualClock, type ManualClock } from '../../src/testing/clock.ts'
+import { manualClock, type ManualClock } from '../../src/testing/manual-clock.ts'
 
 export interface Keeping {
   readonly kind: string

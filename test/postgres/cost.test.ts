@@ -14,7 +14,7 @@ import {
   progressOf,
   stepRecord,
   waitRecord,
-} from '../../src/testing/store-cases/records.ts'
+} from '../../src/testing/store-cases/record-builders.ts'
 import { type Server, startServer } from './server.ts'
 
 let server: Server

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { fileCases } from '../files/cases.ts'
 import { keepingOn } from '../files/keeping.ts'
 import { type Server, startServer } from './server.ts'

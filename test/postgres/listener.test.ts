@@ -3,7 +3,7 @@
 import type { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { Listener } from '../../src/store/postgres/change-listener.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 
 const client = { on: () => {}, connect: async () => {}, query: async () => {}, end: async () => {} } as unknown as Client
 

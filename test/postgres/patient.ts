@@ -1,7 +1,7 @@
 // A clock that is moved by hand, for a store that takes its time: it does not go on before the store has answered what was asked.
 
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { milliseconds } from '../../src/core/duration.ts'
 
 /** `open` gets the clock; the store that comes back is the one to use. */

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { postgresStore } from 'pawl/postgres'
 import { dropSchemas } from '../../src/store/postgres/drop-schemas.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { type Ground, matrix } from '../crash/task-matrix.ts'
 import { wholeTurn } from '../turn/turn-scenarios.ts'
 import { type Server, startServer } from './server.ts'

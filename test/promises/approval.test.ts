@@ -3,7 +3,7 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type InboxItem, type Runtime, tool, type Tool } from '../../src/index.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { onEachStore } from '../each-store.ts'
 
 interface Refund {

@@ -10,8 +10,8 @@ import { Keeper } from '../../src/store/sqlite/retention.ts'
 import { Places } from '../../src/store/sqlite/semaphores.ts'
 import { GroupWriter } from '../../src/store/sqlite/rows.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
-import { callRecord, change, eventRecord, place } from '../../src/testing/store-cases/records.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { callRecord, change, eventRecord, place } from '../../src/testing/store-cases/record-builders.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'pawl-cost-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { callRecord, change, place, waitRecord } from '../../src/testing/store-cases/records.ts'
+import { callRecord, change, place, waitRecord } from '../../src/testing/store-cases/record-builders.ts'
 import { type StoreKind, storeOf } from '../mortal.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createRuntime, tool } from '../../src/index.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../adversary/kit.ts'
 
 const quick = tool({

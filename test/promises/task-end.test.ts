@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type Runtime, type Tool, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock } from '../../src/testing/clock.ts'
+import { type ManualClock } from '../../src/testing/manual-clock.ts'
 import { type Mortal, type StoreKind } from '../mortal.ts'
 import { mortalWorld } from '../mortal-world.ts'
 

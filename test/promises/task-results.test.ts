@@ -6,7 +6,7 @@ import { type Attachment, type Runtime, type Task, tool, type ToolContext } from
 import { pathOf } from '../../src/storage/files/file-path.ts'
 import { newDirectory, rowOf } from '../../src/storage/files/file-rows.ts'
 import type { KeptQuery, Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import type { Mortal, StoreKind } from '../mortal.ts'
 import { mortalWorld } from '../mortal-world.ts'

@@ -3,7 +3,7 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool } from '../../src/index.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { onEachStore } from '../each-store.ts'
 
 const names = ['cancel_task', 'get_task', 'list_tasks', 'message_task', 'move_to_background', 'spawn_background', 'wait_task']

@@ -3,7 +3,7 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { frame } from '../../src/core/ids.ts'
 import { Changing } from '../changing-provider.ts'
 import { onEachStore } from '../each-store.ts'

@@ -4,7 +4,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { PawlError, type Runtime } from 'pawl'
 import { onEachStore } from '../each-store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { makeWorld, policy, type World } from './hostile-world.ts'
 
 const hundred = Array.from({ length: 100 }, (_, order) => order)

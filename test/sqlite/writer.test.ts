@@ -11,8 +11,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore, type SqliteOptions } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Change, Store, Written } from '../../src/store/store.ts'
-import { manualClock } from '../../src/testing/clock.ts'
-import { callRecord, change, eventRecord, stepRecord, waitRecord } from '../../src/testing/store-cases/records.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { callRecord, change, eventRecord, stepRecord, waitRecord } from '../../src/testing/store-cases/record-builders.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')

@@ -2,7 +2,7 @@ import { agent, createRuntime, type Runtime, type RuntimeOptions, tool } from 'p
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 import { mortal } from '../mortal.ts'
 

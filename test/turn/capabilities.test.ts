@@ -2,7 +2,7 @@ import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 
 const input = { type: 'object' } as const

@@ -3,7 +3,7 @@
 import { createRuntime, type FeedEvent, jsonSchema, type Runtime, type RuntimeOptions, says, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -20,7 +20,7 @@ import {
 } from 'pawl'
 import { turnBatch } from '../../src/store/records/conversation.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { seeded } from '../chaos/random.ts'
 import { quiet } from '../adversary/kit.ts'
 import { mortal } from '../mortal.ts'

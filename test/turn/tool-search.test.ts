@@ -3,7 +3,7 @@
 import { createRuntime, type ModelRequest, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -4,7 +4,7 @@
 import { agent, createRuntime, type Hook, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 import { mortal } from '../mortal.ts'
 import { problemsIn } from './model-rules.ts'

@@ -18,7 +18,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../adversary/kit.ts'
 import { mortal } from '../mortal.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { problemsIn } from './model-rules.ts'
 
 const input = { type: 'object' } as const

@@ -2,7 +2,7 @@ import { createRuntime, type LiveEvent, result, type Runtime, type RuntimeOption
 import { type Line, scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { mortal } from '../mortal.ts'
-import type { ManualClock } from '../../src/testing/clock.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshMemory, freshSqlite, quiet } from '../adversary/kit.ts'
 import type { Store } from '../../src/store/store.ts'
 import { problemsIn } from './model-rules.ts'

@@ -6,18 +6,18 @@
 
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
 import { type AttachmentReader, listed, providerSchema, safeAsk } from '../../tools/convert.ts'
-import { modelOutput, OutcomeError, Views } from './answer.ts'
-import { type AiToolTerms, fromAiSdk, whileLive } from './existing.ts'
-import { type BatchNamer, batchOf, gather } from './gather.ts'
-import { type AiExecution, aiSchema, type AiSession, type AiTool, type AnyAiTool } from './shapes.ts'
+import { modelOutput, OutcomeError, Views } from './tool-result.ts'
+import { type AiToolTerms, fromAiSdk, whileLive } from './wrap-tools.ts'
+import { type BatchNamer, batchOf, gather } from './collect-batch.ts'
+import { type AiExecution, aiSchema, type AiSession, type AiTool, type AnyAiTool } from './sdk-types.ts'
 
-export { OutcomeError } from './answer.ts'
-export { fromAiSdk } from './existing.ts'
-export { type AiCallOptions, type AiLanguageModel, aiModel, type AiModelOptions, type AiStreamPart } from './model.ts'
+export { OutcomeError } from './tool-result.ts'
+export { fromAiSdk } from './wrap-tools.ts'
+export { type AiCallOptions, type AiLanguageModel, aiModel, type AiModelOptions, type AiStreamPart } from './ai-model.ts'
 export type { AiPromptMessage } from './prompt.ts'
-export type { AiToolTerms } from './existing.ts'
-export type { BatchNamer } from './gather.ts'
-export type { AiExecution, AiMessage, AiModelOutput, AiSchema, AiSession, AiTool, AnyAiTool } from './shapes.ts'
+export type { AiToolTerms } from './wrap-tools.ts'
+export type { BatchNamer } from './collect-batch.ts'
+export type { AiExecution, AiMessage, AiModelOutput, AiSchema, AiSession, AiTool, AnyAiTool } from './sdk-types.ts'
 
 export interface AiToolsOptions {
   /** Which tools; the session's if not said. */

@@ -23,7 +23,7 @@ import {
   safeAsk,
   toOpenAI,
 } from '../../tools/convert.ts'
-import { strictForm, withoutNulls } from './strict.ts'
+import { strictForm, withoutNulls } from './strict-schema.ts'
 
 export { fromOpenAI } from '../../tools/convert.ts'
 export type { AttachmentReader, OpenAIApi, OpenAIChatTool, OpenAIResponsesTool, OpenAITool, ToolTerms } from '../../tools/convert.ts'

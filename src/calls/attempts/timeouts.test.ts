@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { manualClock } from '../../testing/clock.ts'
+import { manualClock } from '../../testing/manual-clock.ts'
 import { Alarms } from './timeout-timers.ts'
 import { Watch } from './timeouts.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Clock } from '../../core/clock.ts'
-import { manualClock } from '../../testing/clock.ts'
+import { manualClock } from '../../testing/manual-clock.ts'
 import { tool } from '../../tools/tool.ts'
 import type { Limits } from './limits.ts'
 import { Queue } from './queue.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { CallPosition } from '../../store/records/call-record.ts'
-import { place } from '../../testing/store-cases/records.ts'
+import { place } from '../../testing/store-cases/record-builders.ts'
 import { memoryStore } from '../../store/memory/memory-store.ts'
-import { manualClock } from '../../testing/clock.ts'
+import { manualClock } from '../../testing/manual-clock.ts'
 import type { Host } from './engine-state.ts'
 import { Sweeper } from './claim-loop.ts'
 

@@ -4,15 +4,15 @@
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/value.ts'
 import { openRuntime } from '../../runtime.ts'
-import type { Runtime } from '../../runtime/options.ts'
+import type { Runtime } from '../../runtime-options.ts'
 import { sqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Store } from '../../store/store.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Answer } from '../../store/records/resolution.ts'
 import { waitKey } from '../../engine/wait-key.ts'
-import { type JumpingClock, jumpingClock } from './clock.ts'
-import { type Orders, place, type Said, type Told } from './words.ts'
-import { watched } from './writes.ts'
+import { type JumpingClock, jumpingClock } from './jumping-clock.ts'
+import { type Orders, place, type Said, type Told } from './messages.ts'
+import { watched } from './crashing-store.ts'
 
 const say = (word: Said): void => void process.send?.(word)
 const parent = {

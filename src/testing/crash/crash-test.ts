@@ -11,10 +11,10 @@ import { systemClock } from '../../core/clock.ts'
 import type { Json } from '../../core/value.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Answer } from '../../store/records/resolution.ts'
-import { Child } from './process.ts'
+import { Child } from './child-process.ts'
 import { compared, type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './report.ts'
-import { childMark, type Orders } from './words.ts'
-import { claimed, type CrashAt } from './writes.ts'
+import { childMark, type Orders } from './messages.ts'
+import { claimed, type CrashAt } from './crashing-store.ts'
 
 export interface CrashTestOptions {
   /** Where the tool comes from: a module that exports it, such as `import.meta.resolve('./refund.ts')`. A process of its own loads it. */

@@ -1,11 +1,11 @@
 // TESTING: who holds what. Claims, leases by the store's clock, and letting go.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { CallState } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 /** Longer than any case runs in real time. */
 const long = 600_000

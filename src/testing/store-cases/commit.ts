@@ -1,10 +1,10 @@
 // TESTING: the unit of writing. All or nothing, each change with its own answer, in order, and there when commit() says so.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { Guard, Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 /** A change with something of every kind in it, told apart by `name`. */
 const everything = (name: string, guards: readonly Guard[]) => {

@@ -1,11 +1,11 @@
 // TESTING: the journal as a feed. Positions that a reader can rely on, and a sequence of its own for every session.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { EventRecord, NewEvent } from '../../store/records/event.ts'
 import type { Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 const all = { after: 0, limit: 10_000 }
 const scope = (event: { tenant: string; session: string }): string => `${event.tenant}/${event.session}`

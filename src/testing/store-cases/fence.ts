@@ -1,11 +1,11 @@
 // TESTING: the guards. What must be true at the moment of the write, also when many write at once and from two sides.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { CallPosition, CallRecord } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
-import type { OpenStore, StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { OpenStore, StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 /** Fifty callers want the same place at once, each through one of the handles. */
 async function oneWinner(handles: readonly Store[]): Promise<void> {

@@ -1,10 +1,10 @@
 // TESTING: hints. Never the truth, but one must follow every write, so that nobody has to poll for it.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { Hint } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 export const hintCases: readonly StoreCase[] = [
   {

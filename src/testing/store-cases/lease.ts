@@ -1,9 +1,9 @@
 // TESTING: how long a worker is believed to be alive, and by whose clock.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import { manualClock } from '../manual-clock.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 /** Longer than any case runs in real time. */
 const long = 600_000

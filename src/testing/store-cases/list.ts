@@ -1,9 +1,9 @@
 // TESTING: the calls of a session, page by page.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import { manualClock } from '../manual-clock.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 const mine = { tenant: 't', session: 's' }
 const uids = (calls: readonly { uid: string }[]): string[] => calls.map(({ uid }) => uid)

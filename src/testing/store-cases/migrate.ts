@@ -1,9 +1,9 @@
 // TESTING: opening. Whoever comes first makes the place, whoever comes later finds it, and nobody disturbs the others.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import { manualClock } from '../manual-clock.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 export const migrateCases: readonly StoreCase[] = [
   {

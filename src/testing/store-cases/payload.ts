@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { decode, encode, type Json } from '../../core/value.ts'
-import { manualClock } from '../clock.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import { manualClock } from '../manual-clock.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 /** Values that stores are known to bend. */
 const values: Readonly<Record<string, Json>> = {

@@ -1,11 +1,11 @@
 // TESTING: what is erased is gone, with all that belongs to it; what is open, or used by another, stays.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { CallRecord } from '../../store/records/call-record.ts'
 import type { ErasedPage, EraseQuery, Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 const all = { after: 0, limit: 10_000 }
 

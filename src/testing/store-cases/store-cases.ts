@@ -5,24 +5,24 @@
 //     test(titleOf(each), { skip }, () => each.run(open))
 //   }
 
-import type { StoreCase } from './case.ts'
+import type { StoreCase } from './store-case.ts'
 import { claimCases } from './claim.ts'
 import { commitCases } from './commit.ts'
 import { feedCases } from './feed.ts'
 import { fenceCases } from './fence.ts'
-import { keptCases } from './kept.ts'
+import { keptCases } from './documents.ts'
 import { leaseCases } from './lease.ts'
 import { migrateCases } from './migrate.ts'
 import { timerCases } from './timer.ts'
 import { hintCases } from './hint.ts'
 import { listCases } from './list.ts'
-import { looseCases } from './loose.ts'
+import { looseCases } from './orphan-events.ts'
 import { payloadCases } from './payload.ts'
-import { placeCases } from './place.ts'
+import { placeCases } from './semaphores.ts'
 import { retentionCases } from './retention.ts'
 import { waitCases } from './wait.ts'
 
-export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCase, type StoreTraits, titleOf } from './case.ts'
+export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCase, type StoreTraits, titleOf } from './store-case.ts'
 
 export const storeCases: readonly StoreCase[] = [
   ...commitCases,

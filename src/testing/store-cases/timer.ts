@@ -1,9 +1,9 @@
 // TESTING: deadlines as rows: what is due, and when to look next.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import { manualClock } from '../manual-clock.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 export const timerCases: readonly StoreCase[] = [
   {

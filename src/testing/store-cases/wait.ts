@@ -1,11 +1,11 @@
 // TESTING: waits. Answers, the calls parked on them, and deadlines.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { CallRecord } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 const running = (uid: string): CallRecord => r.callRecord(uid, { owner: 'w', state: 'running', attempt: 1, startedAt: 5 })
 

@@ -1,11 +1,11 @@
 // TESTING: events that tell of no call: a session has them like all others, and they go with it, or by their age.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { NewEvent } from '../../store/records/event.ts'
 import type { EraseQuery, Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 const all = { after: 0, limit: 10_000 }
 

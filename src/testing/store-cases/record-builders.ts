@@ -5,7 +5,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from '../../store/records/call-record.ts'
 import type { NewEvent } from '../../store/records/event.ts'
 import type { AttachmentRecord, Change, Committed, Guard, Store } from '../../store/store.ts'
-import type { ManualClock } from '../clock.ts'
+import type { ManualClock } from '../manual-clock.ts'
 
 export type Call = CallRecord
 

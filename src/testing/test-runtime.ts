@@ -1,9 +1,9 @@
 // TESTING: a runtime in memory whose time stands still until it is moved.
 
 import { openRuntime } from '../runtime.ts'
-import type { Runtime, RuntimeOptions } from '../runtime/options.ts'
+import type { Runtime, RuntimeOptions } from '../runtime-options.ts'
 import type { Session } from '../sessions/session.ts'
-import { type ManualClock, manualClock } from './clock.ts'
+import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'store' | 'clock'> {
   /** In memory if not said. */

@@ -4,7 +4,7 @@
 
 import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
 import type { ToolTerms } from '../../tools/convert.ts'
-import { type AiExecution, type AnyAiTool, type Checked, isMarked } from './shapes.ts'
+import { type AiExecution, type AnyAiTool, type Checked, isMarked } from './sdk-types.ts'
 
 export interface AiToolTerms extends ToolTerms {
   /** Let the model read what the tool throws, as the SDK does. Off: it is internal, and goes to the log alone (VAL-4). */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { manualClock } from './clock.ts'
+import { manualClock } from './manual-clock.ts'
 
 test('KIT-1: a clock you move fires what is due in order, each at its own instant, and a chore once however far time goes', async () => {
   const clock = manualClock(1_000)

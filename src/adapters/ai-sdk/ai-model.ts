@@ -14,7 +14,7 @@ import {
   type Usage,
 } from '../../index.ts'
 import { providerSchema } from '../../tools/convert.ts'
-import { failureOf } from './failure.ts'
+import { failureOf } from './model-failure.ts'
 import { type AiPromptMessage, type PromptTerms, promptOf } from './prompt.ts'
 
 /** What is used of `LanguageModelV4`; test/types holds it to the installed one. */

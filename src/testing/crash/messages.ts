@@ -2,7 +2,7 @@
 
 import type { Outcome } from '../../core/outcome.ts'
 import type { Answer } from '../../store/records/resolution.ts'
-import type { CrashAt } from './writes.ts'
+import type { CrashAt } from './crashing-store.ts'
 
 /** Set in a child: the module of the tool is loaded there, and must not begin a crash test of its own. */
 export const childMark = 'PAWL_CRASH_TEST_CHILD'

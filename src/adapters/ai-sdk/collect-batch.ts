@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { CallAsk, CallOutcome } from '../../index.ts'
-import type { AiExecution, AiMessage, AiSession } from './shapes.ts'
+import type { AiExecution, AiMessage, AiSession } from './sdk-types.ts'
 
 export type BatchNamer = (messages: readonly AiMessage[]) => string
 

@@ -1,10 +1,10 @@
 // TESTING: places that calls hold across workers (Take in store.ts): room for so many, in turn, all or none.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { Change, Committed, Store, Take, TakenPlace } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 /** Longer than any case runs in real time. */
 const long = 600_000

@@ -1,10 +1,10 @@
 // TESTING: what is kept by name beside calls: revisions, pages, erasure.
 
 import assert from 'node:assert/strict'
-import { manualClock } from '../clock.ts'
+import { manualClock } from '../manual-clock.ts'
 import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
-import type { StoreCase } from './case.ts'
-import * as r from './records.ts'
+import type { StoreCase } from './store-case.ts'
+import * as r from './record-builders.ts'
 
 const name = (key: string, over: Partial<KeptName> = {}): KeptName => ({ of: 'things', tenant: 't', session: 's', key, ...over })
 const keeping = (...values: readonly (KeptName & { value: string | null })[]): Change => r.change({ keep: values })

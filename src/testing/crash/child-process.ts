@@ -6,7 +6,7 @@ import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Answer } from '../../store/records/resolution.ts'
-import { childMark, type Orders, type Said, type Told } from './words.ts'
+import { childMark, type Orders, type Said, type Told } from './messages.ts'
 
 /** As built or as it stands in the source. */
 const kind = extname(import.meta.filename)

@@ -3,7 +3,7 @@
 
 import type { CallOutcome, Json, ModelPart } from '../../index.ts'
 import { attachmentBytes, type AttachmentReader, attachmentText } from '../../tools/convert.ts'
-import type { AiModelOutput } from './shapes.ts'
+import type { AiModelOutput } from './sdk-types.ts'
 
 /** A call that did not succeed. The SDK makes a `tool-error` part of it, and of that an error result whose text is `String(error)`. */
 export class OutcomeError extends Error {
