@@ -46,8 +46,8 @@ import { wakesOf } from './schedules/wake.ts'
 import { Scheduler } from './schedules/scheduler.ts'
 import { checkEmit, emit, emitInBody } from './schedules/emit-event.ts'
 import { openTriggers } from './schedules/triggers.ts'
-import { Turns } from './core/keyed-mutex.ts'
-import { openTasks } from './tasks/tasks.ts'
+import { KeyedMutex } from './core/keyed-mutex.ts'
+import { openTasks, type TasksHost } from './tasks/tasks.ts'
 import { askTask, ownerOf, startedBy } from './sessions/task-call.ts'
 import { Batches } from './sessions/batch.ts'
 import { narrator } from './sessions/narrator.ts'
@@ -182,7 +182,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       wakes: wakesOf(options.wake, { clock, soon: () => scheduler?.written(), drives: (tool) => turns.tools.includes(tool) }),
       ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
-    const scheduling = { ...background, most, turns: new Turns(), due: (at: number) => scheduler?.soon(at) }
+    const scheduling = { ...background, most, mutex: new KeyedMutex(), due: (at: number) => scheduler?.soon(at) }
+    const tasksHost: TasksHost = { ...background, schedules: (owner, by) => openSchedules(scheduling, owner, by) }
     const turns = openTurns({
       background,
       batches,
@@ -217,7 +218,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sizes,
       poisonAfter,
       nested: (parent, calls, how) => batches.nested(parent, calls, how),
-      tasks: (of) => openTasks(scheduling, ownerOf(of), startedBy(of, standing.of(of.request))),
+      tasks: (of) => openTasks(tasksHost, ownerOf(of), startedBy(of, standing.of(of.request))),
       endOfTask: (of) => endOfTask(store, of),
       wakes: background.wakes,
       trigger: (of, event, payload, how) => emitInBody(scheduling, of, event, payload, how),
@@ -264,7 +265,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
             works,
             people,
             cancel,
-            tasks: (owner) => openTasks(scheduling, owner),
+            tasks: (owner) => openTasks(tasksHost, owner),
             isUnderTask: (uid) => isUnderTask(store, uid),
             end: (owner, how) => endSession(background, owner, how),
             switches,

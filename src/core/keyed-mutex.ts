@@ -1,17 +1,29 @@
-// Those of one process who change the same thing have their turn one after the other: then only another process can be first, and nobody tries in vain
-// because of a neighbour.
+// Serializes work within this process: one queue per key. Writers of the same thing then never reject each other's
+// compare-and-set; only another process can.
 
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  async of<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(name) ?? Promise.resolve()
-    const mine = before.then(work, work)
-    this.#last.set(name, mine)
+  /** Runs the work after everything that was queued before it under the same key, also where that failed. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const mine = before ? before.then(work, work) : work()
+    this.#last.set(key, mine)
     try {
       return await mine
     } finally {
-      if (this.#last.get(name) === mine) this.#last.delete(name)
+      if (this.#last.get(key) === mine) this.#last.delete(key)
     }
   }
+}
+
+const mutexes = new WeakMap<object, KeyedMutex>()
+
+/** The mutex that belongs to an object, such as a store: all handles on that object share it. */
+export function mutexOf(owner: object): KeyedMutex {
+  const known = mutexes.get(owner)
+  if (known) return known
+  const made = new KeyedMutex()
+  mutexes.set(owner, made)
+  return made
 }

@@ -47,3 +47,6 @@ export interface InputRequest {
   readonly prompt: string
   readonly expected?: Json
 }
+
+/** The kind of a task that stands for a schedule. */
+export const monitorKind = 'monitor'

@@ -4,21 +4,12 @@
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import { messageName, orderName, taskName, type TaskRow } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Outcome } from '../core/outcome.ts'
 import { everyKept } from '../store/iterate-documents.ts'
-import type { Change, Guard, Kept, Store } from '../store/store.ts'
-import type { Task, TaskMessage } from '../tools/context/tasks.ts'
-import { readRow, scheduleName, type ScheduleRow, type Scope } from './schedule-row.ts'
-
-export const monitorKind = 'monitor'
-
-/** As what a schedule is seen. */
-export interface Monitor {
-  readonly id: string
-  /** Where in a body it was made: that body, run again, does not make it again. */
-  readonly place?: string
-  readonly call?: string
-}
+import type { Change, Guard, Store } from '../store/store.ts'
+import type { TaskMessage } from '../tools/context/tasks.ts'
+import { monitorKind } from '../core/task-state.ts'
+import type { Monitor } from '../tasks/monitor-task.ts'
+import type { ScheduleRow, Scope } from './schedule-row.ts'
 
 type Keep = NonNullable<Change['keep']>
 
@@ -94,41 +85,5 @@ export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, 
   return {
     keep: [{ ...taskName(of, monitor), ...(before.secret ? { secret: true as const } : {}), value: JSON.stringify({ ...row, ended }) }],
     events: [eventOf(ofSession(of), 'task.ended', at, { task: monitor, state: ended.state })],
-  }
-}
-
-const succeeded: Outcome = { status: 'success', value: null, summary: 'Scheduled monitor completed' }
-const cancelled: Outcome = { status: 'cancelled', cancellation: { message: 'The schedule was cancelled', source: 'cancellation' } }
-
-export async function readMonitor(store: Store, kept: Kept, row: TaskRow): Promise<Task> {
-  const of = { tenant: kept.tenant, session: kept.session }
-  const there = row.ended ? undefined : await store.kept(scheduleName(of, row.links.schedule ?? ''))
-  const schedule = there && readRow(there)
-  const mine = schedule?.monitor === kept.key ? schedule : undefined
-  const { state = mine ? 'running' : 'cancelled', at = mine?.lastAt ?? row.createdAt, runs = mine?.runs ?? 0 } = row.ended ?? {}
-  const outcome = state === 'running' ? null : state === 'succeeded' ? succeeded : cancelled
-  return {
-    id: kept.key,
-    kind: row.kind,
-    title: row.title,
-    tool: row.tool,
-    state,
-    status: !mine || outcome ? null : mine.state === 'paused' ? 'Paused' : `Next at ${new Date(mine.nextAt ?? 0).toISOString()}`,
-    progress: null,
-    inputRequest: null,
-    artifacts: [],
-    summary: outcome === null ? null : outcome === succeeded ? 'Scheduled monitor completed' : 'The schedule was cancelled',
-    outcome,
-    logPath: null,
-    resultPath: null,
-    wake: row.wake,
-    parent: row.parent,
-    attempt: runs,
-    createdAt: row.createdAt,
-    startedAt: row.createdAt,
-    finishedAt: outcome === null ? null : at,
-    updatedAt: at,
-    call: '',
-    links: row.links,
   }
 }

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { canonical } from '../core/canonical-json.ts'
 import { frame } from '../core/ids.ts'
-import { messageName } from '../store/records/task-record.ts'
+import { messageName, scheduleName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/value.ts'
 import { lastSlots, nextAfter, type Timing } from './cron.ts'
@@ -84,8 +84,6 @@ export interface Scope {
   readonly tenant: string
   readonly session: string
 }
-
-export const scheduleName = ({ tenant, session }: Scope, id: string): KeptName => ({ of: 'schedule', tenant, session, key: id })
 
 /** Whatever makes or changes schedules of a session by hand goes through this one by compare-and-set: so they are counted right. */
 export const gateName = ({ tenant, session }: Scope): KeptName => ({ of: 'schedule-gate', tenant, session, key: 'gate' })

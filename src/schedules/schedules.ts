@@ -11,7 +11,8 @@ import { everyKept } from '../store/iterate-documents.ts'
 import type { Guard } from '../store/store.ts'
 import { howOf, specOf, stillOpen } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
-import { type Monitor, monitorFired, rowsOfMonitor } from './schedule-monitor.ts'
+import type { Monitor } from '../tasks/monitor-task.ts'
+import { monitorFired, rowsOfMonitor } from './schedule-monitor.ts'
 import {
   type Definition,
   gateName,
@@ -23,7 +24,6 @@ import {
   resumed,
   sameDefinition,
   type Schedule,
-  scheduleName,
   type ScheduleRow,
   type ScheduleSlot,
   shownSchedule,
@@ -32,7 +32,8 @@ import { scheduleMoves } from './schedule-events.ts'
 import { type CatchUp, mostCap } from './due-slots.ts'
 import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from '../tasks/start-task.ts'
-import type { Turns } from '../core/keyed-mutex.ts'
+import { scheduleName } from '../store/records/task-record.ts'
+import type { KeyedMutex } from '../core/keyed-mutex.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
 
 export interface CreateSchedule extends WhatStarts {
@@ -72,7 +73,7 @@ export interface Schedules {
 
 export interface SchedulesHost extends BackgroundHost {
   readonly most: CheckedLimits
-  readonly turns: Turns
+  readonly mutex: KeyedMutex
   /** Something will be due at this instant. */
   due(at: number): void
 }
@@ -129,7 +130,7 @@ export function openSchedules(
   }
   /** Until nobody else was first: a slot may be fired, or another change made, at the same moment. */
   const until = <T>(attempt: () => Promise<T | undefined>): Promise<T> =>
-    host.turns.of(frame('schedules', of.tenant, of.session), async () => {
+    host.mutex.run(frame('schedules', of.tenant, of.session), async () => {
       for (let tries = 0; tries < mostTries; tries++) {
         const ended = await attempt()
         if (ended !== undefined) return ended

@@ -12,7 +12,7 @@ import type { Change, Guard } from '../store/store.ts'
 import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { heardName, readSubscription, shownSubscription, type Subscription, subscriptionName, type SubscriptionRow } from './trigger-row.ts'
-import type { Turns } from '../core/keyed-mutex.ts'
+import type { KeyedMutex } from '../core/keyed-mutex.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
 
 export interface Subscribe extends WhatStarts {
@@ -45,7 +45,7 @@ export interface Triggers {
 }
 
 export interface TriggersHost extends EmitHost {
-  readonly turns: Turns
+  readonly mutex: KeyedMutex
 }
 
 const most = 100
@@ -67,7 +67,7 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     return found.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
   const until = <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> =>
-    host.turns.of(frame('triggers', of.tenant, of.session), async () => {
+    host.mutex.run(frame('triggers', of.tenant, of.session), async () => {
       for (let tries = 0; tries < mostTries; tries++) {
         const opened = await store.kept(gate)
         const ended = await attempt([{ kind: 'kept', ...gate, revision: opened?.revision ?? 0 }])

@@ -23,7 +23,8 @@ import type { Kept, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tools/context/tasks.ts'
 import { AskedUnder } from './pending-asks.ts'
 import type { Reading } from './ports.ts'
-import { monitorKind, readMonitor } from '../schedules/schedule-monitor.ts'
+import { monitorKind } from '../core/task-state.ts'
+import { readMonitor } from './monitor-task.ts'
 
 interface Scope {
   readonly tenant: string

@@ -17,7 +17,7 @@ import { everyKept } from '../store/iterate-documents.ts'
 import type { Guard, Store } from '../store/store.ts'
 import type { EmittedEvent, SignalAnswer, Task, TaskMessage } from '../tools/context/tasks.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { monitorKind } from '../schedules/schedule-monitor.ts'
+import { monitorKind } from '../core/task-state.ts'
 import { movedKind } from './read-task.ts'
 
 interface Signal {

@@ -15,7 +15,7 @@ import type { Problem } from '../tools/schema.ts'
 import type { StartTask } from '../tools/context/tasks.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { monitorKind } from '../schedules/schedule-monitor.ts'
+import { monitorKind } from '../core/task-state.ts'
 import { openTasks } from './read-task.ts'
 
 /** What started it, besides what was asked for. */

@@ -4,13 +4,13 @@ import { hash } from 'node:crypto'
 import { PawlError } from '../core/errors.ts'
 import { isTerminal } from '../core/task-state.ts'
 import type { Guard } from '../store/store.ts'
-import type { StartTask, Task, TasksOfSession } from '../tools/context/tasks.ts'
+import type { StartTask, Task, TasksOfSession, When } from '../tools/context/tasks.ts'
 import { adoptTask, callMeant } from './move-to-background.ts'
-import type { Owner } from './ports.ts'
+import type { BackgroundHost, Owner } from './ports.ts'
 import { taskName, type TaskRow } from '../store/records/task-record.ts'
-import { monitorKind } from '../schedules/schedule-monitor.ts'
+import { monitorKind } from '../core/task-state.ts'
 import { listTasks, readTask, resultOf } from './read-task.ts'
-import { openSchedules, type SchedulesHost } from '../schedules/schedules.ts'
+import type { Monitor } from './monitor-task.ts'
 import { events, messages, sendMessage, sendSignal } from './signals.ts'
 import { checkedId, startTask } from './start-task.ts'
 import { checkCircle, untilTask } from './wait-task.ts'
@@ -28,7 +28,19 @@ export interface StartedBy {
   fence?(): readonly Guard[]
 }
 
-export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, offers, fence }: StartedBy = {}): TasksOfSession {
+/** The schedules of a session, as far as tasks need them: schedules/schedules.ts implements it. */
+export interface MonitoredSchedules {
+  create(
+    spec: Pick<StartTask, 'tool' | 'input' | 'title' | 'wake'> & When & { readonly id: string },
+  ): Promise<{ id: string; nextAt: number | null }>
+  cancel(id: string): Promise<boolean>
+}
+
+export interface TasksHost extends BackgroundHost {
+  schedules(owner: Owner, by?: { monitor?: Monitor; fence?: (() => readonly Guard[]) | undefined }): MonitoredSchedules
+}
+
+export function openTasks(host: TasksHost, owner: Owner, { parent, call, offers, fence }: StartedBy = {}): TasksOfSession {
   const { store } = host
   /** What a model does not see it cannot start either. */
   const checkOffered = ({ tool, byModel }: Pick<StartTask, 'tool' | 'byModel'>): void => {
@@ -65,7 +77,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, off
       if (made?.ended && made.place === place) return { schedule: made.links.schedule ?? '', nextAt: null, task: await found(name) }
       const asked = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }
       const monitor = { id: name, ...(place === undefined ? {} : { place }), ...(call === undefined ? {} : { call }) }
-      const { id: schedule, nextAt } = await openSchedules(host, owner, { monitor, fence }).create({
+      const { id: schedule, nextAt } = await host.schedules(owner, { monitor, fence }).create({
         ...asked,
         ...when,
         id: scheduleOf(name),
@@ -102,7 +114,7 @@ export function openTasks(host: SchedulesHost, owner: Owner, { parent, call, off
     async cancel(id, reason = 'The task was cancelled', by) {
       const why = whyOf(host, reason, by)
       const task = await found(id)
-      if (task.kind === monitorKind) return !isTerminal(task.state) && openSchedules(host, owner).cancel(task.links.schedule ?? '')
+      if (task.kind === monitorKind) return !isTerminal(task.state) && host.schedules(owner).cancel(task.links.schedule ?? '')
       return host.engine().cancel(task.call, why)
     },
   }

@@ -8,7 +8,7 @@ import { isTerminal } from '../core/task-state.ts'
 import type { Store } from '../store/store.ts'
 import type { Task, WaitForTask } from '../tools/context/tasks.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { monitorKind } from '../schedules/schedule-monitor.ts'
+import { monitorKind } from '../core/task-state.ts'
 import { readTask } from './read-task.ts'
 
 type How = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }

@@ -8,10 +8,10 @@ import { isTurn } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode, encode } from '../core/value.ts'
-import { openRuntime } from '../runtime.ts'
-import type { Runtime, RuntimeOptions } from '../runtime-options.ts'
-import type { RecordedCall, Recording } from '../sessions/recording.ts'
-import type { Session } from '../sessions/session.ts'
+import { createRuntime } from '../index.ts'
+import type { Runtime, RuntimeOptions } from '../index.ts'
+import type { RecordedCall, Recording } from '../index.ts'
+import type { Session } from '../index.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
 import { openSealed } from '../store/open-encrypted.ts'
 import type { Store } from '../store/store.ts'
@@ -107,7 +107,7 @@ class Stage {
     await stage.#fill(recording)
     const logger = { debug() {}, info() {}, warn() {}, error() {} }
     const watched = tools.map((each) => stage.#watched(each))
-    stage.#runtime = await openRuntime({ ...options, store, clock, tools: watched, logger })
+    stage.#runtime = await createRuntime({ ...options, store, clock, tools: watched, logger })
     return stage
   }
 

@@ -1,8 +1,8 @@
 // TESTING: a runtime in memory whose time stands still until it is moved.
 
-import { openRuntime } from '../runtime.ts'
-import type { Runtime, RuntimeOptions } from '../runtime-options.ts'
-import type { Session } from '../sessions/session.ts'
+import { createRuntime } from '../index.ts'
+import type { Runtime, RuntimeOptions } from '../index.ts'
+import type { Session } from '../index.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'store' | 'clock'> {
@@ -35,6 +35,6 @@ export async function testRuntime(options: TestRuntimeOptions = {}): Promise<Tes
     (message: string, fields?: Record<string, unknown>): void =>
       void logged.push({ level, message, fields })
   const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  const runtime = await openRuntime({ store: 'memory:', logger, ...options, clock })
+  const runtime = await createRuntime({ store: 'memory:', logger, ...options, clock })
   return { runtime, clock, session: runtime.session('test'), logged }
 }

@@ -15,3 +15,13 @@ export interface Around extends AroundStep {
   /** The arguments it runs with, recorded form. */
   readonly args: string | null
 }
+
+/** The rules of ctx, as context-methods.ts keeps them. */
+export interface Inside {
+  /** Not in a step, and not when the attempt is over. */
+  leaf(what: string): void
+  /** One more entry of the journal. */
+  entry(): void
+  needsRerun(what: string): void
+  outside<T>(wait: () => Promise<T>): Promise<T>
+}

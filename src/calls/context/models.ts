@@ -6,7 +6,7 @@ import { isLoss } from '../../core/errors.ts'
 import { decode, encode } from '../../core/value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../../tools/context/context.ts'
 import type { Around } from './call-environment.ts'
-import type { Inside } from './context-access.ts'
+import type { Inside } from './call-environment.ts'
 import { runUnder } from '../task-execution/task-run.ts'
 
 export function modelsInBody({ invocation, host, signal }: Around, inside: Inside): Pick<ToolContext, 'complete' | 'turn'> {

@@ -5,7 +5,7 @@ import { milliseconds } from '../../core/duration.ts'
 import { isLoss } from '../../core/errors.ts'
 import type { StartTask, Task, Tasks, WaitForTask } from '../../tools/context/tasks.ts'
 import type { Around } from './call-environment.ts'
-import type { Inside } from './context-access.ts'
+import type { Inside } from './call-environment.ts'
 import { runUnder } from '../task-execution/task-run.ts'
 
 export function tasksInBody({ invocation, host, signal }: Around, inside: Inside): Tasks {

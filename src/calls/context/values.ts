@@ -6,7 +6,7 @@ import { fail } from '../../core/outcome.ts'
 import type { BodySecrets, SessionValues } from '../../core/session-values.ts'
 import type { Writer } from '../../storage/values/write-value.ts'
 import type { Around } from './call-environment.ts'
-import type { Inside } from './context-access.ts'
+import type { Inside } from './call-environment.ts'
 
 /** Where a write stands: the nth of this key in this try. So it does not matter which of several keys is written first. */
 function writerIn({ invocation, pace }: Around, what: string, inside: Inside): Writer {

@@ -12,7 +12,7 @@ import type { ToolContext } from '../../tools/context/context.ts'
 import type { Around } from '../context/call-environment.ts'
 import { describeProblems } from '../admission/read-arguments.ts'
 import { untold } from '../authorization/known-connections.ts'
-import type { Inside } from '../context/context-access.ts'
+import type { Inside } from '../context/call-environment.ts'
 import type { RunOfTask } from './task-run.ts'
 
 const terminalKey = 'emitted'

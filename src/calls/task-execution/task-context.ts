@@ -15,7 +15,7 @@ import { decode, encode, fromRow, type Json, toRow } from '../../core/value.ts'
 import type { TaskContext, TaskMessage } from '../../tools/context/tasks.ts'
 import { WaitError } from '../../store/records/resolution.ts'
 import type { Around } from '../context/call-environment.ts'
-import type { Inside } from '../context/context-access.ts'
+import type { Inside } from '../context/call-environment.ts'
 import type { RunOfTask } from './task-run.ts'
 
 const defaultDeadline = '7d'

@@ -1,13 +1,135 @@
-// The calls that somebody here runs or waits for, by their place and by their uid.
+// The calls that this process runs or waits for, by position and by uid.
 
-import type { CallPosition, CallRecord } from '../../store/records/call-record.ts'
-import { Places } from '../../store/records/position-map.ts'
-import type { CallTimes } from '../../store/records/call-times.ts'
-import type { PawlError } from '../../core/errors.ts'
+import type { CallOptions, CallPosition, CallRecord } from '../../store/records/call-record.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode } from '../../core/value.ts'
-import { Live } from './active-call.ts'
+import type { Settled } from '../engine.ts'
+import type { LocalInvocation } from './execution.ts'
+import { Places } from '../../store/records/position-map.ts'
+import type { CallTimes } from '../../store/records/call-times.ts'
+
+export class Live {
+  readonly uid: string
+  readonly position: CallPosition
+  readonly hash: string
+  readonly #options: string | null
+  readonly promise: Promise<Settled>
+  resolve!: (settled: Settled) => void
+  #reject!: (why: unknown) => void
+  #asked = false
+  /** By the record, as far as we have seen it. */
+  parked = false
+  ended = false
+  /** It is known to be on record. */
+  onRecord = false
+  /** It is being put on record for others to run. */
+  recording: Promise<void> | null = null
+  /** Something was told of it while this worker held it. */
+  newsWhileHeld = false
+  /** When the execution that holds it, or held it last, has ended. */
+  driving: Promise<void> | null = null
+  #invocation: LocalInvocation | null = null
+  #onRest: (() => void) | null = null
+
+  constructor({ uid, position, hash, options }: CallRecord) {
+    this.#options = options
+    this.uid = uid
+    this.position = position
+    this.hash = hash
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** How it ends. Whoever asks first gets it as it is; everyone else an outcome of their own, to do with as they like. */
+  settled(): Promise<Settled> {
+    if (!this.#asked) {
+      this.#asked = true
+      return this.promise
+    }
+    return this.promise.then((end) => ({ ...end, outcome: decode(end.text) as unknown as Outcome }))
+  }
+
+  /** While this worker holds it. */
+  get invocation(): LocalInvocation | null {
+    return this.#invocation
+  }
+
+  hold(invocation: LocalInvocation): void {
+    this.#invocation = invocation
+    this.parked = false
+    invocation.onIdle = () => this.#onRest?.()
+  }
+
+  /** It was claimed anew: an execution that held it before is lost, and not heard any more. When that one has ended, if there is one. */
+  lost(fence: number): Promise<void> | null {
+    const before = this.#invocation
+    if (!before || before.request.fence === fence) return null
+    this.release()
+    before.end(new PawlError('lease_lost'))
+    return this.driving
+  }
+
+  /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
+  release(): void {
+    this.#invocation = null
+    this.#onRest?.()
+  }
+
+  /** It waits for its answer: nobody holds it. */
+  park(): void {
+    this.parked = true
+    this.release()
+  }
+
+  /** When it is let go, or begins to wait. */
+  rests(): Promise<void> {
+    return new Promise((resolve) => void (this.#onRest = resolve))
+  }
+
+  /** The call whose body called it. */
+  get parent(): string | undefined {
+    const { root, above } = (this.#options === null ? {} : JSON.parse(this.#options)) as CallOptions
+    return above?.at(-1) ?? root
+  }
+
+  reject(why: unknown): void {
+    this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
+    this.#reject(why)
+  }
+}
+
+/** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */
+export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number, clock: Clock): Promise<void> {
+  let late = graceMs === 0
+  let callOff = (): void => {}
+  const patience = new Promise<void>((resolve) => {
+    callOff = clock.timer(graceMs, () => {
+      late = true
+      resolve()
+    })
+  })
+  for (let open = busy(lives); open.length > 0 && !late; open = busy(lives)) {
+    // Any of them may be what the others wait for.
+    await Promise.race([...open.map((live) => live.rests()), patience])
+  }
+  callOff()
+}
+
+/** Those that this worker drives and that are not idle. A body that may run again and waits for nothing but idle calls of its own is. */
+function busy(lives: ReadonlyMap<string, Live>): Live[] {
+  const held = [...lives.values()].filter(({ invocation, parked }) => invocation !== null || parked)
+  const under = Map.groupBy(held, ({ parent }) => parent)
+  const isIdle = (live: Live): boolean => {
+    if (live.invocation === null || live.invocation.idle) return true
+    const own = live.invocation.mayBeIdle ? under.get(live.uid) : undefined
+    return own !== undefined && own.every(isIdle)
+  }
+  return held.filter((live) => !isIdle(live))
+}
 
 export class Lives {
   readonly byUid = new Map<string, Live>()

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts'
 import { sameContent } from '../call-content.ts'
 import type { Asked, Started } from '../engine.ts'
 import type { LocalInvocation } from './execution.ts'
-import type { Live } from './active-call.ts'
+import type { Live } from './active-calls.ts'
 
 export function joined(store: Store, live: Live, asked: Asked): Started | Promise<Started> {
   const accepted = (): Started => {

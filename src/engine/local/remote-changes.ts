@@ -8,7 +8,7 @@ import type { CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancellation/cancel-record.ts'
-import type { Live } from './active-call.ts'
+import type { Live } from './active-calls.ts'
 import { readable } from '../../store/read-or-report.ts'
 import type { Timers, Waiters } from './waits/timers.ts'
 

@@ -2,7 +2,7 @@
 
 import { PawlError } from '../../core/errors.ts'
 import type { Host } from './engine-state.ts'
-import { finished } from './active-call.ts'
+import { finished } from './active-calls.ts'
 import type { Lives } from './active-calls.ts'
 import type { Sweeper } from './claim-loop.ts'
 

@@ -13,7 +13,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, Kept, Store } from '../../store/store.ts'
 import { checkExpected } from './expected-version.ts'
 import { Glob } from './glob.ts'
-import { inLine } from './file-mutex.ts'
+import { mutexOf } from '../../core/keyed-mutex.ts'
 import { checkMediaType } from './media-type.ts'
 import { pageOf } from './paging.ts'
 import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn, reserved } from './file-path.ts'
@@ -247,7 +247,7 @@ export class DatabaseFiles implements SessionFiles {
       if (refused.kind === 'kept' && refused.of === name.of) return undefined
       throw new PawlError('lease_lost', 'A file was not written.')
     }
-    return inLine(store, frame(of.tenant, of.session), async () => {
+    return mutexOf(store).run(frame(of.tenant, of.session), async () => {
       for (let look = 0; look < mostLooks; look++) {
         const done = await once()
         if (done) return done.answer

@@ -11,7 +11,7 @@ import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, Kept, KeptName, Store } from '../../store/store.ts'
 import { fencedBy } from '../../store/fenced-by.ts'
-import { inLine } from './file-mutex.ts'
+import { mutexOf } from '../../core/keyed-mutex.ts'
 import type { FileUsage } from './quotas.ts'
 import type { FilesOf } from './file-rows.ts'
 
@@ -52,7 +52,7 @@ const here = {}
 export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) => Promise<T>): Promise<T> {
   const key = createHash('sha256').update(folder).digest('base64url')
   const name: KeptName = { of: 'folder', tenant: '', session: '', key }
-  return inLine(here, folder, async () => {
+  return mutexOf(here).run(folder, async () => {
     const owner = parts.ids.next()
     const { revision, used } = await take(parts, name, owner)
     const held: Guard = { kind: 'kept', ...name, revision }

@@ -2,7 +2,7 @@
 
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
-import { inLine } from '../files/file-mutex.ts'
+import { mutexOf } from '../../core/keyed-mutex.ts'
 import { eventIn, type Told } from '../../store/records/event.ts'
 import { fencedBy } from '../../store/fenced-by.ts'
 import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
@@ -44,7 +44,7 @@ const mostLooks = 64
 const writingTo =
   ({ store, clock }: WriteParts, scope: Scope, fence: () => readonly Guard[] = () => []): Write =>
   ({ of, names, count, tells }) =>
-    inLine(store, lineOf(of, scope), async () => {
+    mutexOf(store).run(lineOf(of, scope), async () => {
       for (let look = 0; look < mostLooks; look++) {
         const guards = fence()
         const was = await Promise.all(names.map(async (name) => store.kept(name)))

@@ -153,6 +153,7 @@ const named =
 
 /** Where things of a task are kept. */
 export const taskName = named('task')
+export const scheduleName = named('schedule')
 export const runName = named('task-run')
 /** By the uid of its call, which is in the order of time; the value is its id. */
 export const orderName = named('task-order')

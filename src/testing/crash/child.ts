@@ -3,8 +3,8 @@
 
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/value.ts'
-import { openRuntime } from '../../runtime.ts'
-import type { Runtime } from '../../runtime-options.ts'
+import { createRuntime } from '../../index.ts'
+import type { Runtime } from '../../index.ts'
 import { sqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Store } from '../../store/store.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -64,7 +64,7 @@ async function run(orders: Orders, tools: readonly Tool[]): Promise<void> {
   const { store, writes, idle } = watched(await storeFor(orders, clock), orders.crashAt)
   clock.begin()
   const secret = Buffer.from(orders.secret, 'hex')
-  const runtime = await openRuntime({ store, tools, clock, keys: { secret }, lease: orders.leaseMs })
+  const runtime = await createRuntime({ store, tools, clock, keys: { secret }, lease: orders.leaseMs })
   clock.insteadOfWaiting(answering(store, runtime, secret))
   const { id, batch } = place
   const outcome = await runtime.session(place.session).call(tool, orders.input, { id, batch }).outcome

@@ -8,7 +8,7 @@ import { failure } from '../../../core/outcome.ts'
 import { encode } from '../../../core/value.ts'
 import type { Store } from '../../../store/store.ts'
 import { sameContent } from '../../call-content.ts'
-import type { Live } from '../active-call.ts'
+import type { Live } from '../active-calls.ts'
 import type { Lives } from '../active-calls.ts'
 
 export async function heldElsewhere(
