@@ -12,14 +12,20 @@ const refund = tool({
   async execute({ order, cents }, ctx) {
     const charge = await ctx.step('find', () => payments.find(order))
     if (!charge) throw fail(`No charge for order ${order}`, { code: 'not_found' })
-    const done = await ctx.step('refund', () => payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') }))
-    await ctx.step('receipt', () => mail.send(charge.email, `Refunded: ${cents} cents`, { idempotencyKey: ctx.key('receipt') }))
+    const done = await ctx.step('refund', () =>
+      payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') }),
+    )
+    await ctx.step('receipt', () =>
+      mail.send(charge.email, `Refunded: ${cents} cents`, { idempotencyKey: ctx.key('receipt') }),
+    )
     return done
   },
 })
 
 const runtime = await createRuntime({ store: 'sqlite:agent.db', tools: [refund] })
 const session = runtime.session('chat-42')
-const [outcome] = await session.run([{ id: 'call_1', name: 'refund', input: { order: 'A1', cents: 4200 } }], { batch: 'msg_7' })
+const [outcome] = await session.run([{ id: 'call_1', name: 'refund', input: { order: 'A1', cents: 4200 } }], {
+  batch: 'msg_7',
+})
 console.log(outcome?.status, outcome?.parts)
 await runtime.close()

@@ -182,7 +182,10 @@ export function checkOptions(options: RuntimeOptions): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name as keyof RuntimeOptions)) continue
     const close = closeNames(name, known).map((each) => `'${each}'`)
-    throw new PawlError('config_invalid', `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`)
+    throw new PawlError(
+      'config_invalid',
+      `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`,
+    )
   }
   const { poisonAfter = 3 } = options
   if (!Number.isInteger(poisonAfter) || poisonAfter < 1)

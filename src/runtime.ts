@@ -84,7 +84,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const { poisonAfter = 3, worker: works = true } = options
-  const contain: SourceHost['contain'] = (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
+  const contain: SourceHost['contain'] = (name, run) =>
+    scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
   // Both come with the store.
   let pins: PinsOnRecord
   let store: Store
@@ -117,17 +118,20 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const keys = await openKeys(inner, options.keys)
     const seal = new Seal(keys)
     const { encrypt: sealAll = false } = options
-    if (typeof sealAll !== 'boolean') throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}, not true or false.`)
+    if (typeof sealAll !== 'boolean')
+      throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}, not true or false.`)
     const sealFor = (sensitive: boolean): Seal | null => (sealAll || sensitive ? seal : null)
     const words = (outcome: Outcome): Outcome => (redact.active ? wordsWithoutSecrets(outcome, redact) : outcome)
-    const unreadable = (what: string, error: unknown): void => logger.error(`What is on record of ${what} cannot be opened`, { error })
+    const unreadable = (what: string, error: unknown): void =>
+      logger.error(`What is on record of ${what} cannot be opened`, { error })
     store = sealed(inner, { seal, all: sealAll, unreadable })
     pins = new PinsOnRecord({ store, clock, logger })
     // Before the engine looks for work: it claims only what can be run here. A source that does not answer is not waited for long.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const live = (of: string, id: string): Toolset => registry.live(of, id)
     const shown = shownCall(show, live)
-    const learn = (of: { tenant: string; session: string }): Promise<void> => learnSecrets(store, of, (secret) => redact.learn(secret))
+    const learn = (of: { tenant: string; session: string }): Promise<void> =>
+      learnSecrets(store, of, (secret) => redact.learn(secret))
     const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: live }), learn)
     const records = new Records(store, output, clock, redact)
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
@@ -144,7 +148,18 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       warn: (message, fields) => logger.warn(message, fields),
     })
-    const batches = new Batches({ engine: () => engine, queue, standing, show, sizes, ids, mayAbort, sealFor, words, moves })
+    const batches = new Batches({
+      engine: () => engine,
+      queue,
+      standing,
+      show,
+      sizes,
+      ids,
+      mayAbort,
+      sealFor,
+      words,
+      moves,
+    })
     const judging = { toolsOf: (call: CallRecord) => standing.of(call), clock, logger, redact }
     const judge = judgeAnswer(judging)
     const deciding = {
@@ -179,8 +194,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       mostTasks: queue.tasksPerSession,
       moved: (uid) => moves.look(uid),
       tool: ({ tenant: of, session: id }, name) => registry.live(of, id).get(name),
-      wakes: wakesOf(options.wake, { clock, soon: () => scheduler?.written(), drives: (tool) => turns.tools.includes(tool) }),
-      ask: (owner, call, how) => askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
+      wakes: wakesOf(options.wake, {
+        clock,
+        soon: () => scheduler?.written(),
+        drives: (tool) => turns.tools.includes(tool),
+      }),
+      ask: (owner, call, how) =>
+        askTask({ sizes, sealFor, toolsOf: (of) => registry.live(of.tenant, of.session) }, owner, call, how),
     }
     const scheduling = { ...background, most, mutex: new KeyedMutex(), due: (at: number) => scheduler?.soon(at) }
     const tasksHost: TasksHost = { ...background, schedules: (owner, by) => openSchedules(scheduling, owner, by) }
@@ -237,7 +257,15 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       ends: ending(scheduling),
       announces:
         announce &&
-        announcing({ announce, keys, poisonAfter, wait: (id) => store.wait(id), call: (uid) => store.call(uid), clock, logger }),
+        announcing({
+          announce,
+          keys,
+          poisonAfter,
+          wait: (id) => store.wait(id),
+          call: (uid) => store.call(uid),
+          clock,
+          logger,
+        }),
     })
     const runnable = (): readonly string[] => registry.keys.concat(standing.keys, chores, turns.tools)
     const ours = { tools: runnable, unheard: turns.unheard }
@@ -250,7 +278,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       engine.look()
       scheduler?.look()
     })
-    const cancel = (uid: string, why: { reason: string; by: string | null }): Promise<boolean> => engine.cancel(uid, why)
+    const cancel = (uid: string, why: { reason: string; by: string | null }): Promise<boolean> =>
+      engine.cancel(uid, why)
     const keep: KeepHost = { store, clock, cancel }
     let closing: Promise<void> | null = null
     return {
@@ -302,7 +331,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       rules: people.rules,
       connections: people.connections,
       explain: (call) =>
-        explainCall({ toolsOf: (...of) => registry.live(...of), policies, remembered: people.remembered, clock, logger }, call),
+        explainCall(
+          { toolsOf: (...of) => registry.live(...of), policies, remembered: people.remembered, clock, logger },
+          call,
+        ),
       async trouble(uid) {
         const { trouble = null } = (await store.call(uid)) ?? {}
         return trouble === null ? undefined : (JSON.parse(trouble) as Trouble)

@@ -46,7 +46,9 @@ export const refund = tool({
       die('refund') // The worst moment of all: the money has moved, and nothing here has been told yet.
       return moved
     })
-    await ctx.step('mail', () => mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }))
+    await ctx.step('mail', () =>
+      mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }),
+    )
     return { refunded: true, ...done }
   },
 })
@@ -62,7 +64,13 @@ export const exportOrders = tool({
   hints: { idempotent: true },
   background: true,
   narrate: says(
-    { en: { started: 'Exporting orders of {}', completed: 'Exported orders of {}', failed: 'Could not export orders of {}' } },
+    {
+      en: {
+        started: 'Exporting orders of {}',
+        completed: 'Exported orders of {}',
+        failed: 'Could not export orders of {}',
+      },
+    },
     ({ customer }) => customer,
   ),
   async execute({ customer }, ctx) {

@@ -50,7 +50,11 @@ interface Handed {
   readonly record: CallRecord
 }
 
-export function openClients(host: { store: Store; engine: () => Pick<Engine, 'answerClient'>; mostBytes: number }): Clients {
+export function openClients(host: {
+  store: Store
+  engine: () => Pick<Engine, 'answerClient'>
+  mostBytes: number
+}): Clients {
   const { store, engine, mostBytes } = host
   return {
     async list(of) {
@@ -67,7 +71,10 @@ export function openClients(host: { store: Store; engine: () => Pick<Engine, 'an
           (waitId ?? call.waitId) === call.waitId,
       )
       if (new Set(meant.map(({ call }) => call.batch)).size > 1)
-        throw new PawlError('call_invalid', `Several calls with the id '${callId}' were handed out in this session: name the batch too.`)
+        throw new PawlError(
+          'call_invalid',
+          `Several calls with the id '${callId}' were handed out in this session: name the batch too.`,
+        )
       // Of equal ids in one batch the first that has no result is meant, as the model's order has it.
       const [one] = meant.toSorted((a, b) => a.call.occurrence - b.call.occurrence)
       return one ? engine().answerClient(one.wait, one.record, checked) : { answer: 'unknown_or_revoked' }

@@ -85,13 +85,24 @@ export function openConnections(host: ConnectionsHost): Connections {
   return {
     async set(of, { token, by, expiresAt, door = 'library' }) {
       const { tenant, principal, provider } = checked(of)
-      if (typeof token !== 'string' || token === '') throw new PawlError('config_invalid', 'The token of a connection must be a text.')
-      if (!isPerson(by)) throw new PawlError('config_invalid', 'by must name who connects: a text without blanks around it.')
+      if (typeof token !== 'string' || token === '')
+        throw new PawlError('config_invalid', 'The token of a connection must be a text.')
+      if (!isPerson(by))
+        throw new PawlError('config_invalid', 'by must name who connects: a text without blanks around it.')
       if (expiresAt !== undefined && !Number.isFinite(expiresAt))
         throw new PawlError('config_invalid', 'expiresAt must be an instant: milliseconds since 1970.')
       redact.learn(token)
       const setAt = clock.now()
-      const value: ConnectionKept = { provider, tenant, principal, token, mark: ids.next(), expiresAt: expiresAt ?? null, setAt, by }
+      const value: ConnectionKept = {
+        provider,
+        tenant,
+        principal,
+        token,
+        mark: ids.next(),
+        expiresAt: expiresAt ?? null,
+        setAt,
+        by,
+      }
       await store.commit({
         guards: [],
         keep: [{ ...nameOf(tenant, principal, provider), value: JSON.stringify(value), secret: true }],
@@ -141,14 +152,31 @@ async function resume(
   let resumed = 0
   for await (const kept of everyKept(store, { of: 'inbox', tenant })) {
     const item = itemIn(kept)
-    if (item.kind !== 'connection' || item.provider !== provider || (principal !== null && item.principal !== principal)) continue
+    if (
+      item.kind !== 'connection' ||
+      item.provider !== provider ||
+      (principal !== null && item.principal !== principal)
+    )
+      continue
     const wait = await store.wait(kept.key)
     const call = wait && (await store.call(wait.call))
     if (!wait || !call || wait.resolution !== null) continue
     const { position, uid } = call
     const { by, door } = vote
-    const body = { wait: wait.id, asks: item.kind, decision: 'approve' as const, by, door, fingerprint: item.fingerprint }
-    const made = eventOf({ tenant: position.tenant, session: position.session, call: uid }, 'decision.made', vote.at, body)
+    const body = {
+      wait: wait.id,
+      asks: item.kind,
+      decision: 'approve' as const,
+      by,
+      door,
+      fingerprint: item.fingerprint,
+    }
+    const made = eventOf(
+      { tenant: position.tenant, session: position.session, call: uid },
+      'decision.made',
+      vote.at,
+      body,
+    )
     const decided = { decision: 'approve', at: vote.at, votes: [vote] }
     if (await engine().answer(wait, call, { value: decided }, { events: [made] })) resumed++
   }

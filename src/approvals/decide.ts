@@ -33,7 +33,11 @@ export type DecideAnswer =
       readonly rule?: string
     }
   /** Somebody, or the clock, was first. */
-  | { readonly answer: 'already_decided'; readonly status: DecidedAs | 'expired' | 'withdrawn'; readonly by: readonly Vote[] }
+  | {
+      readonly answer: 'already_decided'
+      readonly status: DecidedAs | 'expired' | 'withdrawn'
+      readonly by: readonly Vote[]
+    }
   /** It is not for this person to say, or not about this. Nothing changed but the record of the try. */
   | { readonly answer: 'refused'; readonly why: MayNot | 'fingerprint_mismatch'; readonly message: string }
   | { readonly answer: 'invalid'; readonly problems: readonly string[] }
@@ -83,13 +87,18 @@ export async function decide(host: DecideHost, id: string, given: InboxDecision)
   return { answer: 'unknown' }
 }
 
-async function find({ store, clock, engine }: DecideHost, id: string, { tenant, session }: Word): Promise<Found | DecideAnswer> {
+async function find(
+  { store, clock, engine }: DecideHost,
+  id: string,
+  { tenant, session }: Word,
+): Promise<Found | DecideAnswer> {
   const wait = typeof id === 'string' ? await store.wait(id) : undefined
   const call = wait && (await store.call(wait.call))
   const { asks } = wait ? waitTermsOf(wait) : {}
   if (!wait || !call || !asks || asks.kind === 'client') return unknown
   const { position } = call
-  if ((tenant ?? position.tenant) !== position.tenant || (session ?? position.session) !== position.session) return unknown
+  if ((tenant ?? position.tenant) !== position.tenant || (session ?? position.session) !== position.session)
+    return unknown
   if (wait.resolution !== null) return already(wait.resolution)
   // It ended between the two looks, with an answer or without one.
   if (call.state === 'settled') return already((await store.wait(wait.id))?.resolution ?? null)
@@ -126,12 +135,16 @@ function already(resolution: string | null): DecideAnswer {
 async function decideNow(host: DecideHost, found: Found, word: Word): Promise<DecideAnswer | null> {
   const { item } = found
   const approves = word.verb !== 'deny'
-  if (!verbsFor[item.kind].includes(word.verb) || (item.final && word.verb === 'approve')) return cannot(item, word.verb)
+  if (!verbsFor[item.kind].includes(word.verb) || (item.final && word.verb === 'approve'))
+    return cannot(item, word.verb)
   if (word.remember && !verbsFor[item.kind].includes('remember'))
     return { answer: 'invalid', problems: ['Only approvals can be remembered.'] }
   // A rule for nobody would be one for everybody.
   if (word.remember?.scope === 'principal' && item.principal === null)
-    return { answer: 'invalid', problems: ['Who asked is not on record, so nothing can be remembered for them. It still waits.'] }
+    return {
+      answer: 'invalid',
+      problems: ['Who asked is not on record, so nothing can be remembered for them. It still waits.'],
+    }
   if (word.fingerprint !== undefined && word.fingerprint !== item.fingerprint)
     return refused(
       host,
@@ -142,7 +155,12 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
     )
   const why = mayNot(item, word.by, approves)
   if (why) return refused(host, found, word, why, mayNotWords[why])
-  const vote: Vote = { by: word.by, door: word.door, at: host.clock.now(), ...(word.reason === undefined ? {} : { reason: word.reason }) }
+  const vote: Vote = {
+    by: word.by,
+    door: word.door,
+    at: host.clock.now(),
+    ...(word.reason === undefined ? {} : { reason: word.reason }),
+  }
   const votes = word.verb === 'approve' ? [...item.votes, vote] : [vote]
   // Others must approve too; what a person changed goes before them as well, so an edit ends this item whatever the quorum.
   if (word.verb === 'approve' && votes.length < item.of.quorum) return counted(host, found, word, votes)
@@ -158,7 +176,13 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   }
   if (!(await host.engine().answer(found.wait, found.call, { value: decided }, also))) return null
   const made = rule ? { rule: rule.id } : {}
-  return { answer: 'accepted', status: statusOf[decided.decision], approvals: votes.length, quorum: item.of.quorum, ...made }
+  return {
+    answer: 'accepted',
+    status: statusOf[decided.decision],
+    approvals: votes.length,
+    quorum: item.of.quorum,
+    ...made,
+  }
 }
 
 const revisionOf = ({ of, tenant, session, key, revision }: Kept): Change['guards'][number] => ({
@@ -170,9 +194,18 @@ const revisionOf = ({ of, tenant, session, key, revision }: Kept): Change['guard
   revision,
 })
 
-const subjectOf = ({ call: { position, uid } }: Found) => ({ tenant: position.tenant, session: position.session, call: uid })
+const subjectOf = ({ call: { position, uid } }: Found) => ({
+  tenant: position.tenant,
+  session: position.session,
+  call: uid,
+})
 
-function madeOf(found: Found, { verb, by, door, reason }: Word, votes: readonly Vote[], rule?: string): Change['events'][number] {
+function madeOf(
+  found: Found,
+  { verb, by, door, reason }: Word,
+  votes: readonly Vote[],
+  rule?: string,
+): Change['events'][number] {
   const { item, wait } = found
   const { quorum } = item.of
   const body: EventBodies['decision.made'] = {
@@ -190,7 +223,12 @@ function madeOf(found: Found, { verb, by, door, reason }: Word, votes: readonly 
 }
 
 /** One of several that it takes. */
-async function counted(host: DecideHost, found: Found, word: Word, votes: readonly Vote[]): Promise<DecideAnswer | null> {
+async function counted(
+  host: DecideHost,
+  found: Found,
+  word: Word,
+  votes: readonly Vote[],
+): Promise<DecideAnswer | null> {
   const { kept, item, wait } = found
   const { of, tenant, session, key } = kept
   const next = JSON.stringify({ ...item, votes })
@@ -209,7 +247,13 @@ async function refused(
   why: MayNot | 'fingerprint_mismatch',
   message: string,
 ): Promise<DecideAnswer | null> {
-  const tried = eventOf(subjectOf(found), 'decision.refused', clock.now(), { wait: found.wait.id, asks: found.item.kind, by, door, why })
+  const tried = eventOf(subjectOf(found), 'decision.refused', clock.now(), {
+    wait: found.wait.id,
+    asks: found.item.kind,
+    by,
+    door,
+    why,
+  })
   const { ok } = await store.commit({ guards: [{ kind: 'open', wait: found.wait.id }], events: [tried] })
   return ok ? { answer: 'refused', why, message } : null
 }
@@ -239,7 +283,10 @@ async function decidedBy(
     const answer = answerTo(item.question, given)
     if ('problem' in answer) return invalid([answer.problem])
     // A secret is sealed, whatever else is: only the body that asked opens it.
-    const kept = item.question.kind === 'secret' ? { sealed: host.seal.text(encode(answer.value), secretPlace(wait.id)) } : answer.value
+    const kept =
+      item.question.kind === 'secret'
+        ? { sealed: host.seal.text(encode(answer.value), secretPlace(wait.id)) }
+        : answer.value
     return { decision: 'answer', at, votes, value: kept }
   }
   const problems = await host.judgeAnswer(call, given, true)

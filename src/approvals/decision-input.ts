@@ -53,7 +53,19 @@ export interface Word {
   readonly remember?: { readonly scope: RememberScope; readonly when?: ArgumentPatterns; readonly forMs: number }
 }
 
-const known = ['approve', 'deny', 'edit', 'answer', 'by', 'reason', 'door', 'tenant', 'session', 'fingerprint', 'remember']
+const known = [
+  'approve',
+  'deny',
+  'edit',
+  'answer',
+  'by',
+  'reason',
+  'door',
+  'tenant',
+  'session',
+  'fingerprint',
+  'remember',
+]
 const longestReason = 1_000
 const longestRemembered = 366 * 24 * 60 * 60_000
 
@@ -70,10 +82,14 @@ export function wordOf(said: unknown, mostBytes: number): Word | { readonly prob
   const problems: string[] = []
   const wrong = (why: string): void => void problems.push(why)
   const given = ownOf(said)
-  if (!given) return { problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'] }
+  if (!given)
+    return {
+      problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'],
+    }
   for (const field of Object.keys(given)) if (!known.includes(field)) wrong(`There is no field '${field}'.`)
   const has = (field: string): boolean => Object.hasOwn(given, field) && given[field] !== undefined
-  for (const field of ['approve', 'deny']) if (has(field) && given[field] !== true) wrong(`${field} must be true, or left out.`)
+  for (const field of ['approve', 'deny'])
+    if (has(field) && given[field] !== true) wrong(`${field} must be true, or left out.`)
   const { by, reason, door = 'library', tenant, session, fingerprint, remember } = given
   const verbs = ['approve', 'deny', 'edit', 'answer'].filter(has)
   const both = verbs.length === 2 && verbs.includes('approve') && verbs.includes('edit')
@@ -107,7 +123,10 @@ export function wordOf(said: unknown, mostBytes: number): Word | { readonly prob
 
 /** Two ways to write one name would be two people: so there is one. What nobody sees is in none. */
 export const isPerson = (by: unknown): by is string =>
-  isName(by) && by.trim() === by && by.normalize('NFC') === by && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
+  isName(by) &&
+  by.trim() === by &&
+  by.normalize('NFC') === by &&
+  !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
 
 function recordable(value: unknown, what: string, most: number, wrong: (why: string) => void): string | undefined {
   try {
@@ -126,9 +145,11 @@ function rememberOf(given: unknown, wrong: (why: string) => void): Word['remembe
     wrong('remember must be true, or { scope, when, for }.')
     return undefined
   }
-  for (const field of Object.keys(asked)) if (!['scope', 'when', 'for'].includes(field)) wrong(`remember has no field '${field}'.`)
+  for (const field of Object.keys(asked))
+    if (!['scope', 'when', 'for'].includes(field)) wrong(`remember has no field '${field}'.`)
   const { scope = 'session', when, for: lasts = '1d' } = asked as Remember
-  if (!['session', 'principal', 'tenant'].includes(scope)) wrong("remember.scope must be 'session', 'principal' or 'tenant'.")
+  if (!['session', 'principal', 'tenant'].includes(scope))
+    wrong("remember.scope must be 'session', 'principal' or 'tenant'.")
   try {
     const forMs = milliseconds(lasts, 'remember.for')
     if (forMs < 1_000 || forMs > longestRemembered) wrong('remember.for must be between a second and a year.')

@@ -73,13 +73,18 @@ export async function inbox(
   { tenant, session, kind, after = '', limit = 100 }: InboxQuery = {},
 ): Promise<InboxItem[]> {
   if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= mostListed))
-    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`)
-  if (session !== undefined && tenant === undefined) throw new PawlError('config_invalid', 'A session belongs to a tenant: name both.')
+    throw new PawlError(
+      'config_invalid',
+      `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`,
+    )
+  if (session !== undefined && tenant === undefined)
+    throw new PawlError('config_invalid', 'A session belongs to a tenant: name both.')
   const page = { kind, after, limit, redact }
   if (tenant === undefined || session === undefined) return listed(store, tenant === undefined ? {} : { tenant }, page)
   // What its agents ask is asked of the same people (SESS-6).
   const all: InboxItem[] = []
-  for (const each of await withAgents(store, tenant, session)) all.push(...(await listed(store, { tenant, session: each }, page)))
+  for (const each of await withAgents(store, tenant, session))
+    all.push(...(await listed(store, { tenant, session: each }, page)))
   return all.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
@@ -87,7 +92,11 @@ export async function inbox(
 async function withAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)
-    for await (const { key } of everyKept(store, { of: workingName({ tenant, session: each }, '').of, tenant, session: each }))
+    for await (const { key } of everyKept(store, {
+      of: workingName({ tenant, session: each }, '').of,
+      tenant,
+      session: each,
+    }))
       if (!found.includes(key)) found.push(key)
   return found
 }
@@ -100,7 +109,11 @@ async function listed(
   const of = { of: 'inbox', ...whose }
   const found: InboxItem[] = []
   for (let from = after; ;) {
-    const page = await store.keptOf({ ...of, after: from, limit: Math.min(pageSize, kind === undefined ? limit - found.length : pageSize) })
+    const page = await store.keptOf({
+      ...of,
+      after: from,
+      limit: Math.min(pageSize, kind === undefined ? limit - found.length : pageSize),
+    })
     for (const kept of page) {
       const item = itemIn(kept)
       if (kind !== undefined && item.kind !== kind) continue

@@ -95,7 +95,9 @@ export class PinsOnRecord implements Pins, Quarantine {
         const changed = await this.#read<Changed>('quarantine', provider, word)
         if (changed.value?.fingerprint === fingerprint) return false
         const put: Changed = { ...about, word, since: changed.value?.since ?? this.#clock.now() }
-        return (await this.#commit([...pins, changed], [{ ...changed.name, value: JSON.stringify(put) }])) ? false : undefined
+        return (await this.#commit([...pins, changed], [{ ...changed.name, value: JSON.stringify(put) }]))
+          ? false
+          : undefined
       }
       const first: Pin = { ...about, by: null, at: this.#clock.now() }
       const keep = pins.filter(({ value }) => !value).map((pin) => ({ ...pin.name, value: JSON.stringify(first) }))
@@ -114,7 +116,14 @@ export class PinsOnRecord implements Pins, Quarantine {
       const pin = (await this.#read<Pin>('pin', provider, tool)).value
       // Accepted, or gone, between the two reads.
       if (!pin || pin.fingerprint === now) continue
-      found.push({ provider, tool, was: pin.fingerprint, now, difference: differenceOf(pin.definition, definition), since })
+      found.push({
+        provider,
+        tool,
+        was: pin.fingerprint,
+        now,
+        difference: differenceOf(pin.definition, definition),
+        since,
+      })
     }
     return found.toSorted((a, b) => (frameOf(a) < frameOf(b) ? -1 : 1))
   }
@@ -123,12 +132,16 @@ export class PinsOnRecord implements Pins, Quarantine {
     const { provider, tool, fingerprint, by } = checked(change)
     const about = `The tool is '${tool}' of provider '${provider}'.`
     await this.#until(async () => {
-      const [pin, changed] = await Promise.all([this.#read<Pin>('pin', provider, tool), this.#read<Changed>('quarantine', provider, tool)])
+      const [pin, changed] = await Promise.all([
+        this.#read<Pin>('pin', provider, tool),
+        this.#read<Changed>('quarantine', provider, tool),
+      ])
       // Said twice, it is done.
       if (pin.value?.fingerprint === fingerprint) return true
       if (!pin.value || !changed.value) throw new PawlError('quarantine_unknown', about)
       const { since: _since, word: _word, ...now } = changed.value
-      if (now.fingerprint !== fingerprint) throw new PawlError('quarantine_changed', about, { details: { now: now.fingerprint } })
+      if (now.fingerprint !== fingerprint)
+        throw new PawlError('quarantine_changed', about, { details: { now: now.fingerprint } })
       const old = pin.value
       const next: Pin = { ...now, by, at: this.#clock.now() }
       const words = wordsOf(next)
@@ -136,7 +149,9 @@ export class PinsOnRecord implements Pins, Quarantine {
       // A word that it went by and does not any more is free for another tool.
       const left = pins.filter(({ word, value }) => !words.includes(word) && value?.fingerprint === old.fingerprint)
       const keep = [
-        ...pins.filter(({ word }) => words.includes(word)).map(({ name }) => ({ ...name, value: JSON.stringify(next) })),
+        ...pins
+          .filter(({ word }) => words.includes(word))
+          .map(({ name }) => ({ ...name, value: JSON.stringify(next) })),
         ...[...left, changed].map(({ name }) => ({ ...name, value: null })),
       ]
       return (await this.#commit([pin, ...pins, changed], keep)) ? true : undefined
@@ -152,7 +167,12 @@ export class PinsOnRecord implements Pins, Quarantine {
     const key = createHash('sha256').update(frame(provider, word)).digest('base64url')
     const name = { of, tenant: '', session: '', key }
     const kept = await this.#store.kept(name)
-    return { word, name, value: kept && readOf<T>(kept), guard: { kind: 'kept', ...name, revision: kept?.revision ?? 0 } }
+    return {
+      word,
+      name,
+      value: kept && readOf<T>(kept),
+      guard: { kind: 'kept', ...name, revision: kept?.revision ?? 0 },
+    }
   }
 
   /** If all that was found still is so. */
@@ -178,7 +198,9 @@ function readOf<T extends Form>({ value: text }: Kept): T {
 }
 
 /** The name last: it is what a model knows it by. */
-const wordsOf = ({ tool, name }: { readonly tool: string; readonly name: string }): string[] => [...new Set([tool, name])]
+const wordsOf = ({ tool, name }: { readonly tool: string; readonly name: string }): string[] => [
+  ...new Set([tool, name]),
+]
 
 const frameOf = ({ provider, tool }: QuarantinedTool): string => `${provider} ${tool}`
 
@@ -186,6 +208,9 @@ function checked(change: AcceptChange): AcceptChange {
   const { provider, tool, fingerprint, by } = Object(change) as AcceptChange
   for (const [name, value] of Object.entries({ provider, tool, fingerprint, by }))
     if (!isName(value) || value.trim() === '')
-      throw new PawlError('config_invalid', `accept({ provider, tool, fingerprint, by }) needs ${name}, a text of at most 512 characters.`)
+      throw new PawlError(
+        'config_invalid',
+        `accept({ provider, tool, fingerprint, by }) needs ${name}, a text of at most 512 characters.`,
+      )
   return { provider, tool, fingerprint, by }
 }

@@ -9,7 +9,12 @@ import { everyKept } from '../store/iterate-documents.ts'
 import type { Kept, KeptName, Store } from '../store/store.ts'
 import { isPerson } from './decision-input.ts'
 
-export const ruleName = (tenant: string, session: string, id: string): KeptName => ({ of: 'rule', tenant, session, key: id })
+export const ruleName = (tenant: string, session: string, id: string): KeptName => ({
+  of: 'rule',
+  tenant,
+  session,
+  key: id,
+})
 
 export interface RememberedRules {
   /** Those that hold in a session, or all of a tenant; revoked and ended ones too if asked for. */
@@ -30,7 +35,10 @@ async function allOf(store: Store, of: { tenant: string; session?: string }): Pr
 }
 
 /** What answers in a session: its own, and those of its tenant. */
-export async function rulesFor(store: Store, { tenant, session }: { tenant: string; session: string }): Promise<readonly RememberedRule[]> {
+export async function rulesFor(
+  store: Store,
+  { tenant, session }: { tenant: string; session: string },
+): Promise<readonly RememberedRule[]> {
   const [own, shared] = await Promise.all([allOf(store, { tenant, session }), allOf(store, { tenant, session: '' })])
   return [...own, ...shared].map(ruleIn)
 }
@@ -38,12 +46,18 @@ export async function rulesFor(store: Store, { tenant, session }: { tenant: stri
 export function rememberedRules(store: Store, clock: Clock): RememberedRules {
   return {
     async list({ tenant, session, all = false }) {
-      const rules = session === undefined ? (await allOf(store, { tenant })).map(ruleIn) : await rulesFor(store, { tenant, session })
+      const rules =
+        session === undefined
+          ? (await allOf(store, { tenant })).map(ruleIn)
+          : await rulesFor(store, { tenant, session })
       const now = clock.now()
-      return rules.filter((rule) => all || (!rule.revoked && rule.until > now)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      return rules
+        .filter((rule) => all || (!rule.revoked && rule.until > now))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     },
     async revoke(id, { by, tenant, door = 'library', reason }) {
-      if (!isPerson(by)) throw new PawlError('config_invalid', 'by must name who revokes the rule: a text without blanks around it.')
+      if (!isPerson(by))
+        throw new PawlError('config_invalid', 'by must name who revokes the rule: a text without blanks around it.')
       for (;;) {
         const kept = (await allOf(store, { tenant })).find(({ key }) => key === id)
         const rule = kept && ruleIn(kept)
@@ -53,7 +67,13 @@ export function rememberedRules(store: Store, clock: Clock): RememberedRules {
         const { ok } = await store.commit({
           guards: [{ kind: 'kept', ...name, revision }],
           keep: [{ ...name, value: JSON.stringify({ ...rule, revoked }) }],
-          events: [eventOf({ tenant, session: rule.madeIn, call: rule.call }, 'rule.revoked', clock.now(), { rule: id, by, door })],
+          events: [
+            eventOf({ tenant, session: rule.madeIn, call: rule.call }, 'rule.revoked', clock.now(), {
+              rule: id,
+              by,
+              door,
+            }),
+          ],
         })
         if (ok) return true
       }

@@ -73,13 +73,22 @@ export const announcing =
     }
   }
 
-const poison = failure({ class: 'internal', code: 'poisoned', message: 'Too many workers stopped while they announced it' })
-const givenUp = failure({ class: 'external', code: 'announce_failed', message: 'It was not taken before the wait had its answer' })
+const poison = failure({
+  class: 'internal',
+  code: 'poisoned',
+  message: 'Too many workers stopped while they announced it',
+})
+const givenUp = failure({
+  class: 'external',
+  code: 'announce_failed',
+  message: 'It was not taken before the wait had its answer',
+})
 
 function announcementOf(wait: WaitRecord, call: CallRecord, keys: HostKeys): Announcement {
   const { tenant, session } = call.position
   const { type, payload } = waitTermsOf(wait).announce as { type: string; payload: string }
-  const { callId = call.position.id, secret } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const { callId = call.position.id, secret } =
+    call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
   const key = waitKey(secretOf(keys, secret), { tenant, call: call.uid, name: wait.name, salt: wait.salt })
   const about = { wait: wait.name, deadline: wait.deadline, call: call.uid, callId, session, tenant }
   return { id: wait.id, type, payload: decode(payload), key, ...about }
@@ -93,7 +102,9 @@ async function delivered(
 ): Promise<void> {
   const about = { tool: request.tool, callId, call: request.uid, logger, who: 'The announce of the runtime' }
   let callOff = (): void => {}
-  const late = new Promise<never>((_, reject) => (callOff = clock.timer(patienceMs, () => reject(new Error('It did not answer')))))
+  const late = new Promise<never>(
+    (_, reject) => (callOff = clock.timer(patienceMs, () => reject(new Error('It did not answer')))),
+  )
   try {
     await Promise.race([scope.run(about, async () => announce(announcement)), late])
   } finally {

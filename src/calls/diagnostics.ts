@@ -19,7 +19,12 @@ export interface Trouble {
 }
 
 /** Puts it on record with the outcome, and gives the causes for the log. */
-export function keepTrouble(what: string, error: unknown, invocation: Invocation, { redact, sizes }: CallHost): string[] {
+export function keepTrouble(
+  what: string,
+  error: unknown,
+  invocation: Invocation,
+  { redact, sizes }: CallHost,
+): string[] {
   const { uid, tool } = invocation.request
   const about = { tool, callId: invocation.callId, call: uid, attempt: invocation.attempt }
   const causes = causesOf(error)

@@ -92,7 +92,8 @@ export function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms
     alarms.push(clock.timer(ms, () => stop(name)))
     const lateAt = tooLateAt(invocation, tool.clocks)
     // What had stopped the call before has been dealt with: who is asked about its end, or what became of it, is still heard.
-    if (lateAt !== undefined && lateAt > clock.now()) alarms.push(clock.timer(lateAt - clock.now(), () => stop('total')))
+    if (lateAt !== undefined && lateAt > clock.now())
+      alarms.push(clock.timer(lateAt - clock.now(), () => stop('total')))
     const before = invocation.stopped
     alarms.push(invocation.onStop((why) => (why === before && 'cancel' in why ? undefined : stop(why))))
     if (over) end()

@@ -43,7 +43,8 @@ export const callPipeline =
   }
 
 /** The store was away: how this execution went nobody knows, and the call is taken up again. */
-const isLost = (stopped: Stop | null): boolean => stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
+const isLost = (stopped: Stop | null): boolean =>
+  stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
 
 /** People decide about it from now on, or have decided: what it runs under counts that out of its own time. */
 function deciding({ request, options }: Invocation, { queue }: CallHost, begin: boolean): void {
@@ -87,9 +88,13 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     const said = endedBy(invocation) // a task that has told its end itself, and whose worker died
     if (said) return (end = await finish(asking, accepted, said))
     // Nobody answered a question before the call itself was too late.
-    if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host)) return (end = notStarted('total'))
+    if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host))
+      return (end = notStarted('total'))
     if (invocation.landed)
-      return (end = noted(await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }), noteOfEdit(asking, accepted)))
+      return (end = noted(
+        await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }),
+        noteOfEdit(asking, accepted),
+      ))
     const following = followed(asking) // a run that waits for the ones before it
     const tooLate = following instanceof Promise ? await following : following
     if (tooLate) return (end = tooLate)

@@ -11,7 +11,15 @@ import type { Clock } from '../core/clock.ts'
 import type { RememberedRule } from '../policy/match-remembered.ts'
 import type { Budget } from '../policy/budgets.ts'
 import type { Policy } from '../policy/rules.ts'
-import type { AgentOutcome, AgentTurn, Completion, CompletionRequest, Logger, NestedOutcome, Outputs } from '../tools/context/context.ts'
+import type {
+  AgentOutcome,
+  AgentTurn,
+  Completion,
+  CompletionRequest,
+  Logger,
+  NestedOutcome,
+  Outputs,
+} from '../tools/context/context.ts'
 import type { TasksOfSession } from '../tools/context/tasks.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { OpenedSecrets } from '../storage/values/secrets.ts'
@@ -72,7 +80,11 @@ export interface CallHost {
   /** The chore that deals with the tasks that this one started, when it has ended; null if there are none. */
   endOfTask(of: Invocation): Promise<{ readonly asked: Asked; readonly keep: StepBeside['keep'] } | null>
   /** One answer of a model, and which one gave it. */
-  complete(of: Invocation, request: CompletionRequest, signal: AbortSignal): Promise<Completion & { readonly model: string }>
+  complete(
+    of: Invocation,
+    request: CompletionRequest,
+    signal: AbortSignal,
+  ): Promise<Completion & { readonly model: string }>
   /** What is kept with the step: on the account of the session, the model and the tool. */
   usageRows(of: Invocation, key: string, model: string, usage: Completion['usage']): StepBeside['keep']
   /** A turn in a session of its own, until it is over. */

@@ -285,7 +285,10 @@ export class PawlError extends Error {
 
   constructor(code: ErrorCode, detail?: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
     const row: ErrorRow = errorTable[code]
-    super(`${row.says}${detail ? ` ${detail}` : ''} ${row.next}`, options.cause === undefined ? {} : { cause: options.cause })
+    super(
+      `${row.says}${detail ? ` ${detail}` : ''} ${row.next}`,
+      options.cause === undefined ? {} : { cause: options.cause },
+    )
     this.code = code
     this.details = options.details ?? {}
   }

@@ -16,4 +16,8 @@ export const longestName = 512
 
 /** Names of ours are kept in indexes and in several databases: not too long, and nothing they cannot hold. */
 export const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= longestName && value.isWellFormed() && !value.includes('\0')
+  typeof value === 'string' &&
+  value !== '' &&
+  value.length <= longestName &&
+  value.isWellFormed() &&
+  !value.includes('\0')

@@ -5,4 +5,5 @@ export type Soon<T> = T | Promise<T>
 
 /** A promise of whatever make. Looking at what a stranger gave may throw: then that is what the stranger did. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof (value as { then?: unknown }).then === 'function'
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+  typeof (value as { then?: unknown }).then === 'function'

@@ -21,7 +21,10 @@ export type FailureClass = (typeof classes)[number]
 
 export type OutcomeSource = 'runtime' | 'tool' | 'hook' | 'policy' | 'cancellation'
 
-export type RetryAdvice = { when: 'never' } | { when: 'safe'; afterMs?: number } | { when: 'exhausted'; attempts: number }
+export type RetryAdvice =
+  | { when: 'never' }
+  | { when: 'safe'; afterMs?: number }
+  | { when: 'exhausted'; attempts: number }
 
 export interface Failure {
   readonly class: FailureClass
@@ -85,7 +88,8 @@ export function notRevealing(outcome: Outcome): Outcome {
   return rest
 }
 
-export const isRevealing = (outcome: Outcome<unknown>): boolean => outcome.status === 'success' && outcome.reveals === true
+export const isRevealing = (outcome: Outcome<unknown>): boolean =>
+  outcome.status === 'success' && outcome.reveals === true
 
 /** The only sentence anyone but the operator reads about an error that the tool did not declare (VAL-4). */
 export const internalErrorMessage = 'An internal error occurred while executing the tool'
@@ -99,7 +103,9 @@ export function failure(about: Needed): Extract<Outcome, { status: 'failure' }> 
 
 /** What ends more than its call, the batch and with it the turn: a hook's word (CALL-8), or a wait that must not time out (WAIT-4). No tool's. */
 export const abortsTurn = (outcome: Outcome<unknown>): Failure | null =>
-  outcome.status === 'failure' && outcome.failure.source !== 'tool' && outcome.failure.code === 'turn_aborted' ? outcome.failure : null
+  outcome.status === 'failure' && outcome.failure.source !== 'tool' && outcome.failure.code === 'turn_aborted'
+    ? outcome.failure
+    : null
 
 /** What fail() throws. The model reads its message; everything else a body throws is internal. */
 export class ToolFailure extends Error {
@@ -157,15 +163,20 @@ function declared(message: unknown, options: FailOptions, again: RetryAdvice): T
     ...(raw === undefined ? {} : { raw }),
   }
   const cause = options.cause ?? (typeof message === 'string' ? undefined : message)
-  return new ToolFailure(failure(about).failure, { ...(cause === undefined ? {} : { cause }), ...(cost === undefined ? {} : { cost }) })
+  return new ToolFailure(failure(about).failure, {
+    ...(cause === undefined ? {} : { cause }),
+    ...(cost === undefined ? {} : { cost }),
+  })
 }
 
-export const isCost = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
+export const isCost = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0
 export const badCost = 'must be a finite number from 0 on.'
 
 const isClass = (value: unknown): value is FailureClass => classes.includes(value as FailureClass)
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isFailure = (value: unknown): value is Failure =>
   isRecord(value) && isClass(value.class) && isText(value.code) && typeof value.message === 'string'
@@ -184,7 +195,8 @@ export function checkedOutcome(given: Json): Outcome | undefined {
   const { status, value = null, control, summary } = given
   switch (status) {
     case 'success':
-      if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string')) return undefined
+      if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string'))
+        return undefined
       // What it has besides is nothing that an outcome has.
       return {
         status,
@@ -198,7 +210,10 @@ export function checkedOutcome(given: Json): Outcome | undefined {
     case 'cancelled': {
       const about = given.cancellation
       return isRecord(about) && typeof about.message === 'string'
-        ? { status, cancellation: { ...about, message: about.message, source: (about.source ?? 'hook') as OutcomeSource } }
+        ? {
+            status,
+            cancellation: { ...about, message: about.message, source: (about.source ?? 'hook') as OutcomeSource },
+          }
         : undefined
     }
     case 'unknown': {

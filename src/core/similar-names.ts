@@ -65,9 +65,16 @@ function editDistance(shorter: string, longer: string, most: number): number {
     const unit = longer.charCodeAt(row - 1)
     for (let column = from; column <= to; column += 1) {
       const same = unit === shorter.charCodeAt(column - 1)
-      let cost = Math.min((last[column] as number) + 1, (next[column - 1] as number) + 1, (last[column - 1] as number) + (same ? 0 : 1))
+      let cost = Math.min(
+        (last[column] as number) + 1,
+        (next[column - 1] as number) + 1,
+        (last[column - 1] as number) + (same ? 0 : 1),
+      )
       const swapped =
-        row > 1 && column > 1 && unit === shorter.charCodeAt(column - 2) && longer.charCodeAt(row - 2) === shorter.charCodeAt(column - 1)
+        row > 1 &&
+        column > 1 &&
+        unit === shorter.charCodeAt(column - 2) &&
+        longer.charCodeAt(row - 2) === shorter.charCodeAt(column - 1)
       if (swapped) cost = Math.min(cost, (beforeLast[column - 2] as number) + 1)
       next[column] = cost
       if (cost < least) least = cost

@@ -14,14 +14,46 @@ const MiB = 1024 * KiB
 
 /** Bytes are those of the recorded form, as UTF-8. */
 export const sizeTable = {
-  arguments: { most: MiB, unit: 'bytes', says: 'The arguments of a call, and its meta. Over it the call is refused as invalid_arguments.' },
-  result: { most: 8 * MiB, unit: 'bytes', says: 'An outcome, or the answer to a wait. Over it the call fails with result_too_large.' },
-  step: { most: 8 * MiB, unit: 'bytes', says: 'The input or value of a step. Over it the step fails with step_too_large.' },
-  event: { most: 256 * KiB, unit: 'characters', says: 'What an attempt streams to watchers, a label, a reason. Over it the text is cut.' },
-  attachment: { most: 64 * MiB, unit: 'bytes', says: 'One attachment. Over it ctx.attachments.create throws attachment_too_large.' },
-  trouble: { most: 64 * KiB, unit: 'bytes', says: 'What went wrong inside a call, kept for operators. Over it the causes are cut.' },
-  batch: { most: 10_000, unit: 'calls', says: 'The calls of one batch. Over it run throws batch_too_long and records nothing.' },
-  journal: { most: 10_000, unit: 'entries', says: 'Steps, sleeps, waits and instants of an attempt. Over it ctx throws journal_full.' },
+  arguments: {
+    most: MiB,
+    unit: 'bytes',
+    says: 'The arguments of a call, and its meta. Over it the call is refused as invalid_arguments.',
+  },
+  result: {
+    most: 8 * MiB,
+    unit: 'bytes',
+    says: 'An outcome, or the answer to a wait. Over it the call fails with result_too_large.',
+  },
+  step: {
+    most: 8 * MiB,
+    unit: 'bytes',
+    says: 'The input or value of a step. Over it the step fails with step_too_large.',
+  },
+  event: {
+    most: 256 * KiB,
+    unit: 'characters',
+    says: 'What an attempt streams to watchers, a label, a reason. Over it the text is cut.',
+  },
+  attachment: {
+    most: 64 * MiB,
+    unit: 'bytes',
+    says: 'One attachment. Over it ctx.attachments.create throws attachment_too_large.',
+  },
+  trouble: {
+    most: 64 * KiB,
+    unit: 'bytes',
+    says: 'What went wrong inside a call, kept for operators. Over it the causes are cut.',
+  },
+  batch: {
+    most: 10_000,
+    unit: 'calls',
+    says: 'The calls of one batch. Over it run throws batch_too_long and records nothing.',
+  },
+  journal: {
+    most: 10_000,
+    unit: 'entries',
+    says: 'Steps, sleeps, waits and instants of an attempt. Over it ctx throws journal_full.',
+  },
 } as const satisfies Record<string, SizeRow>
 
 export type SizeName = keyof typeof sizeTable
@@ -34,17 +66,20 @@ export function sizesOf(given: Partial<Sizes> = {}): Sizes {
       throw new PawlError('config_invalid', `sizes.${name} ${why}.`)
     }
     if (!Object.hasOwn(sizeTable, name)) wrong(`does not exist; there are ${Object.keys(sizeTable).join(', ')}`)
-    if (most !== undefined && !(Number.isSafeInteger(most) && most > 0)) wrong(`is ${String(most)}; it must be a whole number above zero`)
+    if (most !== undefined && !(Number.isSafeInteger(most) && most > 0))
+      wrong(`is ${String(most)}; it must be a whole number above zero`)
   }
   const names = Object.keys(sizeTable) as SizeName[]
   return Object.fromEntries(names.map((name) => [name, given[name] ?? sizeTable[name].most])) as Sizes
 }
 
 /** Whether a text has at most this many bytes. Counts them only when its length alone does not tell. */
-export const fits = (text: string, bytes: number): boolean => text.length * 3 <= bytes || startWithin(text, bytes) === text.length
+export const fits = (text: string, bytes: number): boolean =>
+  text.length * 3 <= bytes || startWithin(text, bytes) === text.length
 
 /** As much of the start of a text as fits into so many bytes, ending at the end of a character. */
-export const startOf = (text: string, bytes: number): string => (fits(text, bytes) ? text : text.slice(0, startWithin(text, bytes)))
+export const startOf = (text: string, bytes: number): string =>
+  fits(text, bytes) ? text : text.slice(0, startWithin(text, bytes))
 
 /** Bytes as UTF-8. */
 export const bytesIn = (text: string): number => {

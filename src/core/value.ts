@@ -35,7 +35,8 @@ export function mintAttachment(ref: AttachmentRef): Attachment {
   return attachment
 }
 
-export const isAttachment = (value: unknown): value is Attachment => typeof value === 'object' && value !== null && minted.has(value)
+export const isAttachment = (value: unknown): value is Attachment =>
+  typeof value === 'object' && value !== null && minted.has(value)
 
 /** Of a value that can be recorded: whether there is one anywhere in it. */
 export const holdsAttachment = (value: unknown): boolean =>
@@ -106,7 +107,8 @@ const plainDepth = 64
 
 /** Integers beyond 2^53 were rounded before they came here: the digits shown are not the ones that were meant. Nobody means those of 10^21. */
 const isFaithful = (value: number): boolean =>
-  Math.abs(value) <= Number.MAX_SAFE_INTEGER || (Number.isFinite(value) && (Math.abs(value) >= 1e21 || !Number.isInteger(value)))
+  Math.abs(value) <= Number.MAX_SAFE_INTEGER ||
+  (Number.isFinite(value) && (Math.abs(value) >= 1e21 || !Number.isInteger(value)))
 
 /** The value of a recorded form. Attachments come back minted; a bad or unknown tag is value_undecodable. */
 export function decode(text: string): Json {
@@ -138,7 +140,8 @@ function toWire(given: unknown, path: string, depth: number, above: object[]): J
       return value
     case 'number':
       if (!Number.isFinite(value)) refuse(path, `the number ${value}`)
-      if (!isFaithful(value)) refuse(path, `the number ${value}, an integer that JavaScript cannot hold exactly; give it as a string`)
+      if (!isFaithful(value))
+        refuse(path, `the number ${value}, an integer that JavaScript cannot hold exactly; give it as a string`)
       return value
     case 'boolean':
       return value
@@ -211,7 +214,8 @@ function untag(wire: { [key: string]: Json }): Json {
 const isObject = (value: Json | undefined): value is { [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const hasExactly = (wire: object, other: string): boolean => Object.keys(wire).length === 2 && Object.hasOwn(wire, other)
+const hasExactly = (wire: object, other: string): boolean =>
+  Object.keys(wire).length === 2 && Object.hasOwn(wire, other)
 
 const isRef = (ref: Json | undefined): boolean =>
   isObject(ref) && typeof ref.id === 'string' && typeof ref.mediaType === 'string' && typeof ref.bytes === 'number'
@@ -224,6 +228,7 @@ function eachValue(from: { [key: string]: Json }): { [key: string]: Json } {
 
 /** Assignment to `__proto__` would set the prototype instead of a key. */
 function put(to: { [key: string]: Json }, key: string, value: Json): void {
-  if (key === '__proto__') Object.defineProperty(to, key, { value, enumerable: true, configurable: true, writable: true })
+  if (key === '__proto__')
+    Object.defineProperty(to, key, { value, enumerable: true, configurable: true, writable: true })
   else to[key] = value
 }

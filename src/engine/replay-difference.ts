@@ -21,7 +21,8 @@ const show = (value: Json | undefined): string => {
 
 function compare(a: Json | undefined, b: Json | undefined, path: string, found: string[]): void {
   if (found.length >= most || Object.is(a, b)) return
-  const both = typeof a === 'object' && typeof b === 'object' && a !== null && b !== null && !isAttachment(a) && !isAttachment(b)
+  const both =
+    typeof a === 'object' && typeof b === 'object' && a !== null && b !== null && !isAttachment(a) && !isAttachment(b)
   if (both && Array.isArray(a) === Array.isArray(b)) {
     for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
       const at = Array.isArray(a) ? `${path}[${key}]` : `${path}.${key}`
@@ -32,7 +33,8 @@ function compare(a: Json | undefined, b: Json | undefined, path: string, found: 
   if (JSON.stringify(a) !== JSON.stringify(b)) found.push(`${path} was ${show(a)} on record and is ${show(b)} now`)
 }
 
-const own = (of: object, key: string): Json | undefined => (Object.hasOwn(of, key) ? (of as Record<string, Json>)[key] : undefined)
+const own = (of: object, key: string): Json | undefined =>
+  Object.hasOwn(of, key) ? (of as Record<string, Json>)[key] : undefined
 
 /** DUR-4: another input under a recorded key is never a silent re-run. */
 export function refuseOtherInput(key: string, recorded: string | null, given: string | null): void {

@@ -37,15 +37,21 @@ export function waitKey(secret: Uint8Array, { tenant, call, name, salt }: WaitId
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
 /** In constant time. What a store found by a hash is compared once more: an index may be case-blind, and is not careful about time. */
-export const sameHash = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+export const sameHash = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 /** Keys belong to whoever is to answer: taken out of what is logged or told (WAIT-3). */
-export const withoutKeys = (text: string): string => (text.includes(prefix) ? text.replace(/pawl_[A-Za-z0-9_-]{43}/g, '[wait key]') : text)
+export const withoutKeys = (text: string): string =>
+  text.includes(prefix) ? text.replace(/pawl_[A-Za-z0-9_-]{43}/g, '[wait key]') : text
 
 /** Whether a text could be a key at all; what is not one need not be looked up. */
 export const looksLikeKey = (text: unknown): text is string => typeof text === 'string' && shape.test(text)
 
 /** Bytes that every execution of a call gets again, and nobody can guess. */
-export const derived = (secret: Uint8Array, { tenant, session, batch, id, occurrence }: CallPosition, purpose: string): Uint8Array =>
+export const derived = (
+  secret: Uint8Array,
+  { tenant, session, batch, id, occurrence }: CallPosition,
+  purpose: string,
+): Uint8Array =>
   createHmac('sha256', prepare(secret))
     .update(frame('pawl derive v1', tenant, session, batch, id, occurrence, purpose))
     .digest()

@@ -84,7 +84,12 @@ export class Feed {
   #closed = false
 
   /** `learn`: comes to know the secrets of a session, whoever has set them. */
-  constructor(store: Store, redact: Redactor, narrator: Narrator, learn: (of: NonNullable<EventQuery['of']>) => Promise<void>) {
+  constructor(
+    store: Store,
+    redact: Redactor,
+    narrator: Narrator,
+    learn: (of: NonNullable<EventQuery['of']>) => Promise<void>,
+  ) {
     this.#learn = learn
     this.#store = store
     this.#redact = redact
@@ -104,7 +109,12 @@ export class Feed {
 
   /** The reading function of a session, or of all. */
   reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
-    const read = ({ after, signal, live, narrate }: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
+    const read = ({
+      after,
+      signal,
+      live,
+      narrate,
+    }: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
       const speaking = narrate === undefined ? {} : { narrate: checkedLocale(narrate) }
       const query = { after: cursorOf(after), ...(of ? { of } : {}), ...(live ? { live } : {}), ...speaking }
       return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
@@ -125,7 +135,13 @@ export class Feed {
     }
   }
 
-  async *#read({ of, after, signal, live: wantsLive, narrate }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
+  async *#read({
+    of,
+    after,
+    signal,
+    live: wantsLive,
+    narrate,
+  }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
     let at = after?.position ?? 0
     const reader = { of, live: [] as LiveEvent[] }
     if (wantsLive) this.#readers.add(reader)
@@ -141,7 +157,10 @@ export class Feed {
         // Asked after the read: what was taken before it is known then.
         const erased = first || events.length > 0 ? await this.#store.erased(of) : undefined
         if (erased && erased.count > erasures && erased.position > at) {
-          throw new PawlError('cursor_expired', `It is ${cursorAt(at, erasures)}; events up to position ${erased.position} were erased.`)
+          throw new PawlError(
+            'cursor_expired',
+            `It is ${cursorAt(at, erasures)}; events up to position ${erased.position} were erased.`,
+          )
         }
         for (const event of events) {
           if (this.#closed || signal?.aborted) return
@@ -175,13 +194,15 @@ export class Feed {
   }
 
   async #shown(event: EventRecord, cursor: string): Promise<FeedEvent> {
-    if (event.type === 'task.event') return { ...event, cursor, payload: this.#redact.deep(await this.#payloadOf(event)) }
+    if (event.type === 'task.event')
+      return { ...event, cursor, payload: this.#redact.deep(await this.#payloadOf(event)) }
     if (event.type !== 'call.settled') return { ...event, body: this.#redact.deep(event.body), cursor } as FeedEvent
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
     const outcome = decode(text) as unknown as Outcome
     // What a tool shows the model on purpose is for the model.
-    if (outcome.status === 'success' && outcome.reveals) return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
+    if (outcome.status === 'success' && outcome.reveals)
+      return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
     return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }
   }
 
@@ -209,10 +230,14 @@ export class Feed {
 
 function checkedLocale(locale: unknown): string {
   if (typeof locale === 'string') return locale
-  throw new PawlError('config_invalid', `narrate is ${JSON.stringify(locale)}; it must be the language of the reader, such as 'en'.`)
+  throw new PawlError(
+    'config_invalid',
+    `narrate is ${JSON.stringify(locale)}; it must be the language of the reader, such as 'en'.`,
+  )
 }
 
-const cursorAt = (position: number, erasures: number): string => (erasures === 0 ? `p${position}` : `p${position}e${erasures}`)
+const cursorAt = (position: number, erasures: number): string =>
+  erasures === 0 ? `p${position}` : `p${position}e${erasures}`
 
 /** The place a cursor stands for. */
 function cursorOf(cursor: string | undefined): Cursor | undefined {

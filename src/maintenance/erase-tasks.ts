@@ -32,7 +32,12 @@ const atOnce = 100
 export async function forgetTasks(store: Store, before: number, tenant: string | undefined): Promise<number> {
   let forgotten = 0
   for (let after = ''; ;) {
-    const rows = await store.keptOf({ of: 'task-order', ...(tenant === undefined ? {} : { tenant }), after, limit: atOnce })
+    const rows = await store.keptOf({
+      of: 'task-order',
+      ...(tenant === undefined ? {} : { tenant }),
+      after,
+      limit: atOnce,
+    })
     const calls = await Promise.all(rows.map(async ({ key }) => isThere(() => store.call(key))))
     for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
       if (calls[order] || (await staysByItself(store, { tenant: whose, session }, id, before))) continue
@@ -93,7 +98,10 @@ export async function forgetOccurrences(store: Store, before: number, tenant: st
 }
 
 async function rowsOfTask(store: Store, of: Scope, id: string, uid: string): Promise<Gone[]> {
-  const gone: Gone[] = [taskName(of, id), runName(of, id), wakeName(of, id), orderName(of, uid)].map((name) => ({ ...name, value: null }))
+  const gone: Gone[] = [taskName(of, id), runName(of, id), wakeName(of, id), orderName(of, uid)].map((name) => ({
+    ...name,
+    value: null,
+  }))
   const kept = await store.kept(taskName(of, id))
   const { parent } = kept ? (JSON.parse(kept.value) as TaskRow) : { parent: null }
   if (parent !== null) gone.push({ ...childName(of, parent, id), value: null })

@@ -22,7 +22,13 @@ export interface Ailment {
     | 'store'
   /** What it is and what to do, in a sentence. */
   readonly says: string
-  readonly call?: { readonly uid: string; readonly tenant: string; readonly session: string; readonly id: string; readonly tool: string }
+  readonly call?: {
+    readonly uid: string
+    readonly tenant: string
+    readonly session: string
+    readonly id: string
+    readonly tool: string
+  }
 }
 
 export interface Diagnosis {
@@ -30,7 +36,12 @@ export interface Diagnosis {
   /** Open calls by their state. */
   readonly open: Readonly<Record<Exclude<CallState, 'settled'>, number>>
   /** The open call that was asked for first. */
-  readonly oldest: { readonly uid: string; readonly session: string; readonly tool: string; readonly createdAt: number } | null
+  readonly oldest: {
+    readonly uid: string
+    readonly session: string
+    readonly tool: string
+    readonly createdAt: number
+  } | null
   readonly store: { readonly kind: string } & StoreFacts
   /** There are more open calls than were looked at. */
   readonly more: boolean
@@ -90,13 +101,22 @@ export async function doctor({ store, clock, tools }: DoctorHost): Promise<Diagn
   return {
     findings,
     open,
-    oldest: oldest && { uid: oldest.uid, session: oldest.position.session, tool: oldest.tool, createdAt: oldest.createdAt },
+    oldest: oldest && {
+      uid: oldest.uid,
+      session: oldest.position.session,
+      tool: oldest.tool,
+      createdAt: oldest.createdAt,
+    },
     store: { kind: store.kind, ...facts },
     more,
   }
 }
 
-async function stuck(call: Unsettled, store: Store, here: ReadonlySet<string>): Promise<[Ailment['kind'], string] | null> {
+async function stuck(
+  call: Unsettled,
+  store: Store,
+  here: ReadonlySet<string>,
+): Promise<[Ailment['kind'], string] | null> {
   if (call.state === 'parked') {
     let wait
     try {
@@ -108,7 +128,11 @@ async function stuck(call: Unsettled, store: Store, here: ReadonlySet<string>): 
         `${nameOf(call)} is parked on a wait that cannot be opened: it was damaged, or sealed with keys that are not given.`,
       ]
     }
-    if (!wait) return ['never_woken', `${nameOf(call)} is parked on a wait that is not on record. Nothing can wake it: cancel it.`]
+    if (!wait)
+      return [
+        'never_woken',
+        `${nameOf(call)} is parked on a wait that is not on record. Nothing can wake it: cancel it.`,
+      ]
     return wait.resolution === null
       ? null
       : ['never_woken', `${nameOf(call)} is parked although its wait has an answer. Nothing will wake it: cancel it.`]
@@ -127,7 +151,8 @@ async function stuck(call: Unsettled, store: Store, here: ReadonlySet<string>): 
   ]
 }
 
-const nameOf = ({ position: { session, id }, tool }: Unsettled): string => `Call '${id}' of ${tool} in session '${session}'`
+const nameOf = ({ position: { session, id }, tool }: Unsettled): string =>
+  `Call '${id}' of ${tool} in session '${session}'`
 
 const aboutOf = ({ uid, position: { tenant, session, id }, tool }: Unsettled): NonNullable<Ailment['call']> => ({
   uid,

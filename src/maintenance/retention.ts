@@ -58,7 +58,10 @@ const mostNamed = 10
 export async function prune({ store, clock }: KeepHost, options: PruneOptions): Promise<Erased> {
   const { olderThan, settledBefore, tenant, limit = Number.POSITIVE_INFINITY } = options
   if ((olderThan === undefined) === (settledBefore === undefined)) {
-    throw new PawlError('config_invalid', `prune needs olderThan or settledBefore, one of them: prune({ olderThan: '30d' }).`)
+    throw new PawlError(
+      'config_invalid',
+      `prune needs olderThan or settledBefore, one of them: prune({ olderThan: '30d' }).`,
+    )
   }
   if (settledBefore !== undefined && !Number.isFinite(settledBefore)) {
     throw new PawlError('config_invalid', `settledBefore is ${String(settledBefore)}; give milliseconds since 1970.`)
@@ -66,7 +69,11 @@ export async function prune({ store, clock }: KeepHost, options: PruneOptions): 
   if (!(limit >= 1)) throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be at least 1.`)
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
   await forgetRules(store, before, tenant)
-  const erased = await pages(store, { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) }, limit)
+  const erased = await pages(
+    store,
+    { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) },
+    limit,
+  )
   await forgetTasks(store, before, tenant)
   await forgetOccurrences(store, before, tenant)
   return erased
@@ -111,7 +118,11 @@ export async function erase(host: KeepHost, options: EraseOptions): Promise<Eras
   const traces = !(await host.store.scrub())
   // What began meanwhile has kept its session.
   for (const each of all)
-    await refuseOpen(host.store, each, `It began while ${erased.calls} settled calls were erased; what is left stands as it was.`)
+    await refuseOpen(
+      host.store,
+      each,
+      `It began while ${erased.calls} settled calls were erased; what is left stands as it was.`,
+    )
   return { ...erased, traces }
 }
 
@@ -151,7 +162,8 @@ async function refuseOpen(store: Store, of: Scope, done: string): Promise<void> 
   })
 }
 
-const nameOf = ({ position: { session, id }, tool, state }: Unsettled): string => `'${id}' of ${tool} in session '${session}' is ${state}`
+const nameOf = ({ position: { session, id }, tool, state }: Unsettled): string =>
+  `'${id}' of ${tool} in session '${session}' is ${state}`
 
 /**
  * Asks all that is open to stop, again and again, because what one call began stops with it or a moment later. From above: who lets an agent work

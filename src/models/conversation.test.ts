@@ -52,7 +52,11 @@ test('SESS-3 TOOL-3: a name that every object has is sent as another, for the ca
       { role: 'tool', results: [{ callId: 'c', name, status: 'failure', parts: text('none') }] },
     ])
     const sent = `${name.replaceAll('.', '_')}_`
-    expect(out).toMatchObject([{}, { parts: [{ name: sent }] }, { results: [{ name: sent, parts: [{ text: 'none' }] }] }])
+    expect(out).toMatchObject([
+      {},
+      { parts: [{ name: sent }] },
+      { results: [{ name: sent, parts: [{ text: 'none' }] }] },
+    ])
     expect(problemsIn(out)).toEqual([])
   }
 })
@@ -74,12 +78,19 @@ test('SESS-3: any sequence of messages comes out as a conversation that a provid
       parts: [...before, { type: 'text', text: one }, ...calls.map(call), ...after],
     })),
     fc.constant<Message>({ role: 'notice', parts: [picture] }),
-    ids.map((calls): Message => ({ role: 'tool', results: calls.map((callId) => ({ callId, name: 't', status: 'success', parts: [] })) })),
+    ids.map((calls): Message => ({
+      role: 'tool',
+      results: calls.map((callId) => ({ callId, name: 't', status: 'success', parts: [] })),
+    })),
     said.map((one): Message => ({ role: 'summary', text: one })),
   )
   fc.assert(
     fc.property(fc.array(message, { maxLength: 12 }), (rest) => {
-      const out = conversationOf([{ role: 'user', parts: text('first') }, ...rest, { role: 'user', parts: text('last') }])
+      const out = conversationOf([
+        { role: 'user', parts: text('first') },
+        ...rest,
+        { role: 'user', parts: text('last') },
+      ])
       expect(problemsIn(out)).toEqual([])
     }),
     { numRuns: 2_000, seed: 7 },

@@ -66,7 +66,8 @@ export class Conversation {
         this.#says(message)
         break
       case 'tool': // one without calls is nobody's
-        if (open.length > 0) this.#out[this.#out.length - 1] = { role: 'tool', results: resultsOf(open, message.results) }
+        if (open.length > 0)
+          this.#out[this.#out.length - 1] = { role: 'tool', results: resultsOf(open, message.results) }
         break
       default:
         throw new Error(`Unknown role: ${JSON.stringify(message satisfies never)}`)
@@ -87,9 +88,12 @@ export class Conversation {
     if (parts.length === 0) return
     this.#open = callsIn({ role: 'assistant', parts }).map((call) => ({ call, name: this.#fresh(call.id) }))
     const names = new Map<AssistantPart, string>(this.#open.map(({ call, name }) => [call, name]))
-    const named = parts.map((part) => (part.type === 'call' ? { ...part, id: names.get(part) as string, name: nameOf(part) } : part))
+    const named = parts.map((part) =>
+      part.type === 'call' ? { ...part, id: names.get(part) as string, name: nameOf(part) } : part,
+    )
     const last = this.#out.at(-1)
-    if (last?.role === 'assistant') this.#out[this.#out.length - 1] = { role: 'assistant', parts: [...last.parts, ...named] }
+    if (last?.role === 'assistant')
+      this.#out[this.#out.length - 1] = { role: 'assistant', parts: [...last.parts, ...named] }
     else this.#out.push({ role: 'assistant', parts: named })
     if (this.#open.length > 0) this.#out.push({ role: 'tool', results: resultsOf(this.#open, []) })
   }

@@ -21,7 +21,8 @@ const plus = ({ cost, times, ...usage }: UsageOf, more: UsageOf): UsageOf => ({
 })
 
 /** A tool may be called `constructor`. */
-const entryOf = (account: Account, name: string): UsageOf => (Object.hasOwn(account, name) ? (account[name] as UsageOf) : none)
+const entryOf = (account: Account, name: string): UsageOf =>
+  Object.hasOwn(account, name) ? (account[name] as UsageOf) : none
 
 export const added = (account: Account, name: string, more: UsageOf): Account => ({
   ...account,
@@ -31,9 +32,11 @@ export const added = (account: Account, name: string, more: UsageOf): Account =>
 export const together = (account: Account, more: Account): Account =>
   Object.entries(more).reduce((sum, [name, usage]) => added(sum, name, usage), account)
 
-export const charged = (account: Account, model: string, usage: TurnUsage): Account => added(account, model, { ...usage, times: 1 })
+export const charged = (account: Account, model: string, usage: TurnUsage): Account =>
+  added(account, model, { ...usage, times: 1 })
 
 export const sumOf = (account: Account): UsageOf => Object.values(account).reduce((sum, each) => plus(sum, each), none)
 
 /** What something may cost. */
-export const isCost = (given: unknown): given is number => typeof given === 'number' && Number.isFinite(given) && given > 0
+export const isCost = (given: unknown): given is number =>
+  typeof given === 'number' && Number.isFinite(given) && given > 0

@@ -3,7 +3,9 @@
 import type { Outcome } from '../core/outcome.ts'
 import { type Attachment, isAttachment, type Json } from '../core/value.ts'
 
-export type ModelPart = { readonly type: 'text'; readonly text: string } | { readonly type: 'attachment'; readonly attachment: Attachment }
+export type ModelPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'attachment'; readonly attachment: Attachment }
 
 export function project(outcome: Outcome): ModelPart[] {
   const parts = new Parts()
@@ -82,7 +84,8 @@ class Parts {
 
   #attachmentsIn(value: Json): void {
     if (isAttachment(value)) this.attachment(value)
-    else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) this.#attachmentsIn(inner)
+    else if (typeof value === 'object' && value !== null)
+      for (const inner of Object.values(value)) this.#attachmentsIn(inner)
   }
 
   #flush(): void {

@@ -123,30 +123,44 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 })
 
 /** Null where the price is not known. */
-export function costOf({ inputTokens, outputTokens, cachedTokens }: Usage, price: ModelPrice | undefined): number | null {
+export function costOf(
+  { inputTokens, outputTokens, cachedTokens }: Usage,
+  price: ModelPrice | undefined,
+): number | null {
   if (!price) return null
   const cached = Math.min(cachedTokens, inputTokens)
-  return ((inputTokens - cached) * price.input + cached * (price.cached ?? price.input) + outputTokens * price.output) / 1_000_000
+  return (
+    ((inputTokens - cached) * price.input + cached * (price.cached ?? price.input) + outputTokens * price.output) /
+    1_000_000
+  )
 }
 
 const nameShape = /^[\w.:/@-]{1,128}$/
 
 export function checkModel(given: unknown): Model {
-  const { name, generate, contextTokens, price, idle } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Model>
+  const { name, generate, contextTokens, price, idle } = (
+    typeof given === 'object' && given !== null ? given : {}
+  ) as Partial<Model>
   if (typeof name !== 'string' || !nameShape.test(name) || typeof generate !== 'function')
     throw new PawlError(
       'model_invalid',
       `A model has a name (1 to 128 of A-Z a-z 0-9 _ . : / @ -) and generate(); aiModel() of 'pawl/ai-sdk' makes one of an AI SDK model.`,
     )
   if (contextTokens !== undefined && (!Number.isSafeInteger(contextTokens) || contextTokens < 1))
-    throw new PawlError('model_invalid', `contextTokens of '${name}' is ${String(contextTokens)}, not a whole number from 1 on.`)
+    throw new PawlError(
+      'model_invalid',
+      `contextTokens of '${name}' is ${String(contextTokens)}, not a whole number from 1 on.`,
+    )
   if (price !== undefined && !isPrice(price ?? {}))
     throw new PawlError(
       'model_invalid',
       `price of '${name}' is not { input, output, cached? }: what a million tokens cost, each from 0 on.`,
     )
   if (idle !== undefined && idle !== null && !isLimit(idle))
-    throw new PawlError('model_invalid', `idle of '${name}' is ${JSON.stringify(idle)}, not a duration like '2m', nor null for no limit.`)
+    throw new PawlError(
+      'model_invalid',
+      `idle of '${name}' is ${JSON.stringify(idle)}, not a duration like '2m', nor null for no limit.`,
+    )
   return given as Model
 }
 
@@ -162,7 +176,8 @@ function isLimit(idle: Duration): boolean {
 const usualIdleMs = 300_000
 
 /** Null: as long as it likes. */
-export const idleOf = ({ idle = usualIdleMs }: Model): number | null => (idle === null ? null : milliseconds(idle, 'idle'))
+export const idleOf = ({ idle = usualIdleMs }: Model): number | null =>
+  idle === null ? null : milliseconds(idle, 'idle')
 
 const isPrice = ({ input, output, cached = 0 }: Partial<ModelPrice>): boolean =>
   [input, output, cached].every((each) => typeof each === 'number' && Number.isFinite(each) && each >= 0)

@@ -133,5 +133,7 @@ export interface Messages {
    */
   send(message: UserWords, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
   /** What was sent and no model has read yet. */
-  waiting(): Promise<{ readonly id: string; readonly text: string; readonly files: number; readonly when: 'next' | 'after' }[]>
+  waiting(): Promise<
+    { readonly id: string; readonly text: string; readonly files: number; readonly when: 'next' | 'after' }[]
+  >
 }

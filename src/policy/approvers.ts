@@ -28,7 +28,11 @@ const personOf = (name: string): string =>
 const isSame = (one: string, other: string): boolean => one === other || personOf(one) === personOf(other)
 
 /** Why this person may not decide so; null if they may. Anybody who may decide may say no, to what they asked for themselves too. */
-export function mayNot(item: Pick<AskItem, 'of' | 'principal' | 'votes'>, by: string, approves: boolean): MayNot | null {
+export function mayNot(
+  item: Pick<AskItem, 'of' | 'principal' | 'votes'>,
+  by: string,
+  approves: boolean,
+): MayNot | null {
   if (approves && item.of.separate && item.principal === null) return 'requester_unknown'
   if (approves && item.of.separate && item.principal !== null && isSame(item.principal, by)) return 'own_request'
   if (!isAmong(item.of, by)) return 'not_an_approver'

@@ -92,7 +92,8 @@ export function defineBudgets(definition: Budgets): { readonly [scope in BudgetS
 
 function forTenants(limits: object, refuse: Refuse): void {
   for (const name of ['repeats', 'invalid']) {
-    if (Object.hasOwn(limits, name)) refuse(`tenant.${name}`, 'is for turns and sessions: a tenant has many conversations at once')
+    if (Object.hasOwn(limits, name))
+      refuse(`tenant.${name}`, 'is for turns and sessions: a tenant has many conversations at once')
   }
 }
 
@@ -153,8 +154,11 @@ export function overBudget(held: readonly Held[], upcoming: Upcoming): OverBudge
     return null
   }
   const { round, tool } = upcoming
-  if (!upcoming.valid) return round === null ? null : first((budget, usage) => triedTooOften(budget, usage, tool, round))
-  return first(usedUp) ?? (round === null ? null : first((budget, usage) => loops(budget, usage, { ...upcoming, round })))
+  if (!upcoming.valid)
+    return round === null ? null : first((budget, usage) => triedTooOften(budget, usage, tool, round))
+  return (
+    first(usedUp) ?? (round === null ? null : first((budget, usage) => loops(budget, usage, { ...upcoming, round })))
+  )
 }
 
 function triedTooOften(budget: Budget, usage: Usage, tool: string, round: string): OverBudget | null {
@@ -167,7 +171,9 @@ function triedTooOften(budget: Budget, usage: Usage, tool: string, round: string
 function loops(budget: Budget, usage: Usage, call: { round: string; tool: string; hash: string }): OverBudget | null {
   if (budget.repeats === undefined || budget.exempt?.(call.tool)) return null
   const used = timesBefore(usage, call)
-  return used < budget.repeats ? null : { budget: 'repeats', limit: budget.repeats, used, message: repeatsMessage(call.tool, used) }
+  return used < budget.repeats
+    ? null
+    : { budget: 'repeats', limit: budget.repeats, used, message: repeatsMessage(call.tool, used) }
 }
 
 function usedUp(budget: Budget, usage: Usage): OverBudget | null {

@@ -118,7 +118,8 @@ function check(field: FieldTest, value: Json | undefined): Truth {
 function read(args: Json, segments: readonly Segment[]): Json | undefined {
   let value: Json | undefined = args
   for (const segment of segments) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value) !== (typeof segment === 'number')) return undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value) !== (typeof segment === 'number'))
+      return undefined
     if (!Object.hasOwn(value, segment)) return undefined
     value = (value as { [key: Segment]: Json })[segment]
   }
@@ -128,12 +129,14 @@ function read(args: Json, segments: readonly Segment[]): Json | undefined {
 const pathShape = /^(?:[^.[\]]+|\[\d{1,9}\])(?:\.[^.[\]]+|\[\d{1,9}\])*$/
 
 function compileField(path: string, pattern: unknown, refuseRule: Refuse): FieldTest {
-  const refuse: Refuse = (field, why) => refuseRule(`when[${JSON.stringify(path)}]${field === '' ? '' : `.${field}`}`, why)
+  const refuse: Refuse = (field, why) =>
+    refuseRule(`when[${JSON.stringify(path)}]${field === '' ? '' : `.${field}`}`, why)
   if (!pathShape.test(path)) refuse('', "is not a path like 'cents', 'to.country' or 'items[0].sku'")
   const segments = [...path.matchAll(/\[(\d+)\]|([^.[\]]+)/g)].map(([, index, key]) =>
     index === undefined ? (key as string) : Number(index),
   )
-  if (!isPlain(pattern)) return { path, segments, exists: undefined, tests: [operators.eq(json(pattern, '', refuse), refuse)] }
+  if (!isPlain(pattern))
+    return { path, segments, exists: undefined, tests: [operators.eq(json(pattern, '', refuse), refuse)] }
   const names = Object.keys(pattern)
   if (names.length === 0) refuse('', 'has no operators')
   const known = [...Object.keys(operators), 'exists']
@@ -153,7 +156,8 @@ function compileField(path: string, pattern: unknown, refuseRule: Refuse): Field
 /** A copy nobody else holds, so that a policy does not change after it was checked. */
 function json(given: unknown, field: string, refuse: Refuse): Json {
   const type = typeof given
-  if (given === undefined || type === 'function' || type === 'symbol') return refuse(field, `is ${type}, which is not JSON`)
+  if (given === undefined || type === 'function' || type === 'symbol')
+    return refuse(field, `is ${type}, which is not JSON`)
   if (given instanceof RegExp) return refuse(field, 'is a RegExp; a rule is data, so give its source as text')
   try {
     return recorded(given)
@@ -199,11 +203,19 @@ const equalTo =
 
 function same(a: Json, b: Json): boolean {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false
+  if (
+    typeof a !== 'object' ||
+    typeof b !== 'object' ||
+    a === null ||
+    b === null ||
+    Array.isArray(a) !== Array.isArray(b)
+  )
+    return false
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
   return keys.every(
-    (key) => Object.hasOwn(b, key) && same((a as Record<string, Json>)[key] as Json, (b as Record<string, Json>)[key] as Json),
+    (key) =>
+      Object.hasOwn(b, key) && same((a as Record<string, Json>)[key] as Json, (b as Record<string, Json>)[key] as Json),
   )
 }
 

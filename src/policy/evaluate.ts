@@ -78,13 +78,19 @@ export function decide(policies: readonly Policy[], question: Question, report?:
     const rules = ruleVotes(policies, question)
     // A deny stands whatever the functions say, so they are not bothered.
     if (rules.some((vote) => vote.effect === 'deny')) return conclude(policies, question, rules)
-    return whenHeard(functionVotes(policies, question, report), (others) => conclude(policies, question, [...rules, ...others]))
+    return whenHeard(functionVotes(policies, question, report), (others) =>
+      conclude(policies, question, [...rules, ...others]),
+    )
   }
   return contained(evaluate, (denied) => denied, report)
 }
 
 /** The same evaluation, told in full. Functions are asked; nothing runs. */
-export function explain(policies: readonly Policy[], question: Question, report?: Report): Explanation | Promise<Explanation> {
+export function explain(
+  policies: readonly Policy[],
+  question: Question,
+  report?: Report,
+): Explanation | Promise<Explanation> {
   const evaluate = (): Explanation | Promise<Explanation> => {
     const rules = ruleVotes(policies, question)
     return whenHeard(functionVotes(policies, question, report), (others) => {
@@ -99,7 +105,9 @@ export function explain(policies: readonly Policy[], question: Question, report?
 function conclude(policies: readonly Policy[], question: Question, votes: readonly Vote[]): Decision {
   const decision = strongest(votes) ?? defaultDecision(policies, question.tool)
   if (decision.effect !== 'ask') return decision
-  const terms = votes.flatMap((vote) => (vote.effect === 'ask' ? [{ ...vote.terms, ...(vote.quorum && { quorum: vote.quorum }) }] : []))
+  const terms = votes.flatMap((vote) =>
+    vote.effect === 'ask' ? [{ ...vote.terms, ...(vote.quorum && { quorum: vote.quorum }) }] : [],
+  )
   return { ...decision, asking: together([...policies.map(({ approvals }) => approvals), ...terms]) }
 }
 
@@ -136,7 +144,10 @@ function ruleVotes(policies: readonly Policy[], question: Question): Vote[] {
       if (!match) continue
       const reason = withDoubt(rule.reason ?? ruleReason(rule.effect, question.tool.name), match, question.tool)
       const { quorum } = rule.asking
-      const asks = { ...(quorum === undefined ? {} : { quorum }), ...(rule.effect === 'ask' ? { terms: rule.asking } : {}) }
+      const asks = {
+        ...(quorum === undefined ? {} : { quorum }),
+        ...(rule.effect === 'ask' ? { terms: rule.asking } : {}),
+      }
       votes.push({ effect: rule.effect, by: 'rule', layer, rule: index, reason, certain: match.certain, ...asks })
     }
   }
@@ -145,7 +156,9 @@ function ruleVotes(policies: readonly Policy[], question: Question): Vote[] {
 
 function ruleReason(effect: Effect, tool: string): string {
   if (effect === 'deny') return `The policy does not allow this call of '${tool}'.`
-  return effect === 'ask' ? `The policy asks a person before this call of '${tool}' runs.` : `The policy allows this call of '${tool}'.`
+  return effect === 'ask'
+    ? `The policy asks a person before this call of '${tool}' runs.`
+    : `The policy allows this call of '${tool}'.`
 }
 
 /** A rule that holds because it could not be ruled out says so: the model may be able to mend it. */
@@ -169,12 +182,24 @@ function functionVotes(
   const asked: (Vote | undefined | Promise<Vote | undefined>)[] = []
   for (const [layer, { decide: ask }] of policies.entries()) {
     if (!ask) continue
-    const copy = (): Facts => ({ tenant, session, principal, tool: { ...tool, hints: { ...tool.hints } }, args: recorded(question.args) })
+    const copy = (): Facts => ({
+      tenant,
+      session,
+      principal,
+      tool: { ...tool, hints: { ...tool.hints } },
+      args: recorded(question.args),
+    })
     asked.push(hear(() => ask(copy()), { by: 'function', layer }, question.tool.name, report))
   }
   if (approval !== undefined) {
     asked.push(
-      hear(typeof approval === 'function' ? approval : () => approval, { by: 'tool' }, question.tool.name, report, isUntrusted(tool)),
+      hear(
+        typeof approval === 'function' ? approval : () => approval,
+        { by: 'tool' },
+        question.tool.name,
+        report,
+        isUntrusted(tool),
+      ),
     )
   }
   return asked
@@ -199,7 +224,13 @@ function hear(
   const voteOf = (answer: unknown): Vote | undefined => {
     const verdict = readVerdict(answer, voter.by)
     if (verdict === undefined || (mayNotAllow && verdict.effect === 'allow')) return undefined
-    return { ...verdict, by: voter.by, ...layer, reason: verdict.reason ?? spokenReason(verdict.effect, voter.by, tool), certain: true }
+    return {
+      ...verdict,
+      by: voter.by,
+      ...layer,
+      reason: verdict.reason ?? spokenReason(verdict.effect, voter.by, tool),
+      certain: true,
+    }
   }
   try {
     const answer = ask()
@@ -211,7 +242,10 @@ function hear(
 }
 
 /** A tool's approval may also be 'always', 'never', or whether approval is needed. Everything else unknown throws: it denies. */
-function readVerdict(answer: unknown, by: Voter['by']): { effect: Effect; reason?: string; quorum?: number } | undefined {
+function readVerdict(
+  answer: unknown,
+  by: Voter['by'],
+): { effect: Effect; reason?: string; quorum?: number } | undefined {
   if (answer === undefined) return undefined
   if (isEffect(answer)) return { effect: answer }
   if (by === 'tool') {
@@ -221,7 +255,8 @@ function readVerdict(answer: unknown, by: Voter['by']): { effect: Effect; reason
   if (typeof answer !== 'object' || answer === null)
     throw new TypeError(`The answer of a policy function is of type ${typeof answer}, which is no verdict`)
   const { effect, reason, quorum } = answer as { effect?: unknown; reason?: unknown; quorum?: unknown }
-  if (!isEffect(effect)) throw new TypeError("The effect of a policy function's verdict is not 'allow', 'ask' or 'deny'")
+  if (!isEffect(effect))
+    throw new TypeError("The effect of a policy function's verdict is not 'allow', 'ask' or 'deny'")
   if (reason !== undefined && !isReason(reason))
     throw new TypeError("The reason of a policy function's verdict is not a text of reasonable length")
   if (quorum !== undefined && !isQuorum(quorum))
@@ -240,7 +275,11 @@ function spokenReason(effect: Effect, by: Voter['by'], tool: string): string {
  * TOOL-2: remote tools ask unless they are trusted and say that they do no harm; saying nothing is not saying so.
  */
 export function defaultDecision(policies: readonly Policy[], { name, hints, remote, trusted }: ToolFacts): Decision {
-  const ask = (why: string): Decision => ({ effect: 'ask', by: 'default', reason: `${why}, so a person is asked first.` })
+  const ask = (why: string): Decision => ({
+    effect: 'ask',
+    by: 'default',
+    reason: `${why}, so a person is asked first.`,
+  })
   if (hints.destructive) return ask(`'${name}' may destroy something that cannot be brought back`)
   if (hints.openWorld) return ask(`'${name}' reaches beyond the host's own systems`)
   if (remote && !trusted) return ask(`'${name}' comes from a remote source that is not trusted`)
@@ -261,7 +300,8 @@ function whyOf(decision: Decision, votes: readonly Vote[]): string {
   const others = votes.length - 1
   if (others === 0) return `${which} decides: ${decision.effect}. Nothing else voted.`
   const equals = votes.filter((vote) => vote.effect === decision.effect).length - 1
-  const rest = equals === others ? 'the others agree' : `deny is stronger than ask, and ask than allow, whatever the order`
+  const rest =
+    equals === others ? 'the others agree' : `deny is stronger than ask, and ask than allow, whatever the order`
   return `${which} decides: ${decision.effect}. ${others === 1 ? 'One other vote was' : `${others} other votes were`} heard; ${rest}.`
 }
 
@@ -271,12 +311,17 @@ function whenHeard<T>(
   then: (votes: readonly Vote[]) => T,
 ): T | Promise<T> {
   const present = (votes: readonly (Vote | undefined)[]): Vote[] => votes.filter((vote) => vote !== undefined)
-  if (asked.some((one) => one instanceof Promise)) return Promise.all(asked.map(async (one) => one)).then((votes) => then(present(votes)))
+  if (asked.some((one) => one instanceof Promise))
+    return Promise.all(asked.map(async (one) => one)).then((votes) => then(present(votes)))
   return then(present(asked as readonly (Vote | undefined)[]))
 }
 
 /** The last line of defence: a fault of this module, or facts that are not what they should be, deny too. */
-function contained<T>(evaluate: () => T | Promise<T>, give: (denied: Decision) => T, report: Report | undefined): T | Promise<T> {
+function contained<T>(
+  evaluate: () => T | Promise<T>,
+  give: (denied: Decision) => T,
+  report: Report | undefined,
+): T | Promise<T> {
   const failed = (error: unknown): T => {
     tell(report, error, undefined)
     return give({ effect: 'deny', by: 'error', reason: 'The policy could not be evaluated, so the call is denied.' })

@@ -44,7 +44,11 @@ export interface RememberedFacts {
 }
 
 /** The rule that answers; a deny before an approval, whatever the order. */
-export function answeredBy(rules: readonly RememberedRule[], facts: RememberedFacts, asking: AskedTogether): RememberedRule | null {
+export function answeredBy(
+  rules: readonly RememberedRule[],
+  facts: RememberedFacts,
+  asking: AskedTogether,
+): RememberedRule | null {
   const holding = rules.filter((rule) => holds(rule, facts))
   return (
     holding.find((rule) => rule.then === 'deny') ??
@@ -53,7 +57,10 @@ export function answeredBy(rules: readonly RememberedRule[], facts: RememberedFa
   )
 }
 
-function holds(rule: RememberedRule, { session, principal, toolId, toolFingerprint, args, now }: RememberedFacts): boolean {
+function holds(
+  rule: RememberedRule,
+  { session, principal, toolId, toolFingerprint, args, now }: RememberedFacts,
+): boolean {
   if (rule.revoked || now >= rule.until) return false
   if (rule.session !== null && rule.session !== session) return false
   if (rule.principal !== null && rule.principal !== principal) return false

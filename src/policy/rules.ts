@@ -118,7 +118,20 @@ export type Glob = (text: string) => boolean
 
 const effects: readonly unknown[] = ['allow', 'ask', 'deny'] satisfies Effect[]
 const classes = ['readOnly', 'destructive', 'idempotent', 'openWorld', 'remote'] satisfies ToolClass[]
-const ruleKeys = ['tool', 'class', 'when', 'principal', 'tenant', 'session', 'then', 'reason', 'quorum', 'approvers', 'separate', 'expires']
+const ruleKeys = [
+  'tool',
+  'class',
+  'when',
+  'principal',
+  'tenant',
+  'session',
+  'then',
+  'reason',
+  'quorum',
+  'approvers',
+  'separate',
+  'expires',
+]
 const longestReason = 1_000
 
 export const isEffect = (value: unknown): value is Effect => effects.includes(value)
@@ -145,9 +158,11 @@ export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): Comp
   if (!isPlain(rule)) return refuse('', 'is not an object')
   checkKeys(rule, ruleKeys, refuse)
   if (!isEffect(rule.then)) refuse('then', "is not 'allow', 'ask' or 'deny'")
-  if (rule.reason !== undefined && !isReason(rule.reason)) refuse('reason', `is not a text of 1 to ${longestReason} characters`)
+  if (rule.reason !== undefined && !isReason(rule.reason))
+    refuse('reason', `is not a text of 1 to ${longestReason} characters`)
   const asking = askingTermsOf(rule, refuse)
-  for (const field of Object.keys(asking)) if (rule.then !== 'ask') refuse(field === 'expiresMs' ? 'expires' : field, "is for then: 'ask'")
+  for (const field of Object.keys(asking))
+    if (rule.then !== 'ask') refuse(field === 'expiresMs' ? 'expires' : field, "is for then: 'ask'")
   return Object.freeze({
     effect: rule.then,
     reason: rule.reason,
@@ -176,7 +191,8 @@ function askingTermsOf({ quorum, approvers, separate, expires }: Partial<Rule>, 
   if (separate !== undefined && typeof separate !== 'boolean') refuse('separate', 'is not true or false')
   compileGlobs(approvers, 'approvers', refuse)
   const expiresMs = expires === undefined ? undefined : milliseconds(expires, 'expires')
-  if (expiresMs !== undefined && !(expiresMs >= 1_000)) refuse('expires', 'is less than a second, in which nobody can decide')
+  if (expiresMs !== undefined && !(expiresMs >= 1_000))
+    refuse('expires', 'is less than a second, in which nobody can decide')
   return {
     ...(quorum === undefined ? {} : { quorum }),
     ...(approvers === undefined ? {} : { approvers: typeof approvers === 'string' ? [approvers] : [...approvers] }),
@@ -192,7 +208,8 @@ export const isQuorum = (value: unknown): value is number => Number.isSafeIntege
 
 /** Whether a rule speaks about this call. Cheap questions first; arguments last. */
 export function matchRule(rule: CompiledRule, facts: Facts): RuleMatch | null {
-  if (rule.tool && !rule.tool(facts.tool.name) && !(idCounts(rule.effect, facts.tool) && rule.tool(facts.tool.id))) return null
+  if (rule.tool && !rule.tool(facts.tool.name) && !(idCounts(rule.effect, facts.tool) && rule.tool(facts.tool.id)))
+    return null
   if (rule.tenant && !rule.tenant(facts.tenant)) return null
   if (rule.session && !rule.session(facts.session)) return null
   if (rule.principal && (facts.principal === null || !rule.principal(facts.principal))) return null
@@ -235,7 +252,8 @@ function compileClasses(given: unknown, refuse: Refuse): readonly ToolClass[] | 
   if (given === undefined) return undefined
   const list: readonly unknown[] = Array.isArray(given) ? given : [given]
   if (list.length === 0) refuse('class', 'is an empty list, which matches nothing')
-  if (list.some((one) => !classes.includes(one as ToolClass))) refuse('class', `is not one of ${classes.join(', ')}, or a list of them`)
+  if (list.some((one) => !classes.includes(one as ToolClass)))
+    refuse('class', `is not one of ${classes.join(', ')}, or a list of them`)
   return [...(list as readonly ToolClass[])]
 }
 

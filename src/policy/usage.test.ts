@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { type Budget, type Budgets, defineBudgets, overBudget } from './budgets.ts'
 import { charge, newUsage, readUsage, type Usage, usageText } from './usage.ts'
 
-const budget = (given: Budgets): Budget => Object.values(defineBudgets(given)).find((each) => each !== undefined) as Budget
+const budget = (given: Budgets): Budget =>
+  Object.values(defineBudgets(given)).find((each) => each !== undefined) as Budget
 const counted = (text: string | null, of: Budget, now: number): Usage => {
   const usage = readUsage(of, text, now)
   charge(usage, { kind: 'started', round: null, tool: 'a', hash: 'h' })
@@ -32,7 +33,9 @@ describe('usage as it is kept', () => {
             for (const each of ['a', 'b', 'poll_job'])
               for (const at of ['1', '2', '3', '4']) {
                 const upcoming = { round: at, tool: each, hash, valid }
-                expect(overBudget([{ budget: of, usage: back }], upcoming)).toEqual(overBudget([{ budget: of, usage: live }], upcoming))
+                expect(overBudget([{ budget: of, usage: back }], upcoming)).toEqual(
+                  overBudget([{ budget: of, usage: live }], upcoming),
+                )
               }
           for (const usage of [live, back]) charge(usage, { kind, round, tool, hash, ...took })
           text = usageText(of, back)
@@ -71,7 +74,10 @@ describe('windows', () => {
   test('POL-8: other windows begin by their own clock, and none at all is for ever', () => {
     const text = usageText(of, counted(null, of, 200))
     expect(readUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 250)).toMatchObject({ since: 200, calls: 1 })
-    expect(readUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 1_000)).toMatchObject({ since: 1_000, calls: 0 })
+    expect(readUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 1_000)).toMatchObject({
+      since: 1_000,
+      calls: 0,
+    })
     const forEver = budget({ tenant: { calls: 2 } })
     expect(readUsage(forEver, usageText(forEver, counted(null, forEver, 5)), 1e12)).toMatchObject({ calls: 1 })
   })
@@ -88,8 +94,12 @@ describe('scopes', () => {
     const usage = counted(null, budget({ session: { calls: 1 } }), 0)
     charge(usage, { kind: 'started', round: 'l', tool: 'a', hash: 'h' })
     const over = (given: Budgets): string => overBudget(held(given, usage), upcoming)?.message ?? ''
-    expect(over({ turn: { calls: 1 }, session: { calls: 1 }, tenant: { calls: 1 } })).toMatch(/^The budget of this tenant/)
-    expect(over({ turn: { calls: 1 }, session: { calls: 1 }, tenant: { calls: 9 } })).toMatch(/^The budget of this session/)
+    expect(over({ turn: { calls: 1 }, session: { calls: 1 }, tenant: { calls: 1 } })).toMatch(
+      /^The budget of this tenant/,
+    )
+    expect(over({ turn: { calls: 1 }, session: { calls: 1 }, tenant: { calls: 9 } })).toMatch(
+      /^The budget of this session/,
+    )
     expect(over({ turn: { calls: 1 }, session: { repeats: 1 } })).toMatch(/^The budget of this turn/)
     expect(over({ turn: { calls: 9 }, session: { repeats: 1 } })).toMatch(/^You called 'a'/)
   })

@@ -90,7 +90,9 @@ export function usageText({ per, repeats, exempt, invalid }: Counted, usage: Usa
   const held = (key: string): boolean => !exempt?.(key.slice(0, key.indexOf('\n')))
   const kept = ({ id, streaks }: Round): KeptRound => ({
     id,
-    streaks: [...streaks].filter(([key]) => held(key)).map(([key, { before, runs, outcome }]) => [key, before, runs, outcome ?? null]),
+    streaks: [...streaks]
+      .filter(([key]) => held(key))
+      .map(([key, { before, runs, outcome }]) => [key, before, runs, outcome ?? null]),
   })
   const text: KeptUsage = {
     ...(per === undefined ? {} : { since }),
@@ -98,7 +100,9 @@ export function usageText({ per, repeats, exempt, invalid }: Counted, usage: Usa
     time,
     cost,
     ...(repeats === undefined ? {} : { rounds: [current, previous].filter((round) => round !== undefined).map(kept) }),
-    ...(invalid === undefined ? {} : { invalid: [...usage.invalid].map(([tool, { times, round }]) => [tool, times, round] as const) }),
+    ...(invalid === undefined
+      ? {}
+      : { invalid: [...usage.invalid].map(([tool, { times, round }]) => [tool, times, round] as const) }),
   }
   return JSON.stringify(text)
 }
@@ -111,9 +115,19 @@ export function readUsage({ per }: Pick<Counted, 'per'>, text: string | null, no
   const { calls, time, cost, rounds = [], invalid = [] } = kept
   const [current, previous] = rounds.map(({ id, streaks }) => ({
     id,
-    streaks: new Map(streaks.map(([key, before, runs, outcome]) => [key, { before, runs, outcome: outcome ?? undefined }])),
+    streaks: new Map(
+      streaks.map(([key, before, runs, outcome]) => [key, { before, runs, outcome: outcome ?? undefined }]),
+    ),
   }))
-  return { since, calls, time, cost, current, previous, invalid: new Map(invalid.map(([tool, times, round]) => [tool, { times, round }])) }
+  return {
+    since,
+    calls,
+    time,
+    cost,
+    current,
+    previous,
+    invalid: new Map(invalid.map(([tool, times, round]) => [tool, { times, round }])),
+  }
 }
 
 /**
@@ -140,7 +154,8 @@ export function charge(usage: Usage, fact: UsageFact): void {
     case 'invalid': {
       if (fact.round === null) return
       const before = usage.invalid.get(fact.tool)
-      if (before?.round !== fact.round) usage.invalid.set(fact.tool, { times: (before?.times ?? 0) + 1, round: fact.round })
+      if (before?.round !== fact.round)
+        usage.invalid.set(fact.tool, { times: (before?.times ?? 0) + 1, round: fact.round })
       return
     }
     case 'settled': {

@@ -16,9 +16,13 @@ interface Drivers {
 }
 
 /** `own`: what can be driven besides tools and turns, as records call it. */
-export function driving({ calls, turns, ends, announces }: Drivers): { readonly drive: Drive; readonly own: readonly string[] } {
+export function driving({ calls, turns, ends, announces }: Drivers): {
+  readonly drive: Drive
+  readonly own: readonly string[]
+} {
   // A model that says this word means a tool of that name, and there is none.
-  const isChore = ({ request, options }: Invocation, named: string): boolean => request.tool === named && !options.absent
+  const isChore = ({ request, options }: Invocation, named: string): boolean =>
+    request.tool === named && !options.absent
   return {
     drive(invocation) {
       if (announces && isChore(invocation, announceTool)) return announces(invocation)

@@ -4,7 +4,12 @@ import type { Invocation } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Clock } from '../core/clock.ts'
 
-export function liveEvent({ request, callId }: Invocation, type: LiveEvent['type'], body: object, clock: Clock): LiveEvent {
+export function liveEvent(
+  { request, callId }: Invocation,
+  type: LiveEvent['type'],
+  body: object,
+  clock: Clock,
+): LiveEvent {
   const { tenant, session } = request.position
   return { live: true, type, tenant, session, call: request.uid, callId, at: clock.now(), body }
 }

@@ -72,12 +72,14 @@ export function openTurns(host: TurnsHost): Turns {
   const { sizes, records, batches } = host
   const models = new Map<string, Model>()
   for (const model of host.models) {
-    if (models.has(checkModel(model).name)) throw new PawlError('config_invalid', `Two models have the name '${model.name}'.`)
+    if (models.has(checkModel(model).name))
+      throw new PawlError('config_invalid', `Two models have the name '${model.name}'.`)
     models.set(model.name, model)
   }
   const frames = new Map<string, Frame>()
   for (const frame of host.frames) {
-    if (frames.has(termsOf(frame, '').name)) throw new PawlError('config_invalid', `Two frames have the name '${frame.name}'.`)
+    if (frames.has(termsOf(frame, '').name))
+      throw new PawlError('config_invalid', `Two frames have the name '${frame.name}'.`)
     if (typeof frame.model === 'object') models.set(checkModel(frame.model).name, frame.model)
     frames.set(frame.name, frame)
   }
@@ -133,7 +135,10 @@ export function openTurns(host: TurnsHost): Turns {
     inBodies: {
       complete: (of, request, signal) => complete({ ...around, models }, of, request, signal),
       usageRows: (of, key, model, usage) => [
-        usageRow(of.request.position, `${of.request.uid}:${key}`, { models: charged({}, model, usage), tool: toolNamed(of) }),
+        usageRow(of.request.position, `${of.request.uid}:${key}`, {
+          models: charged({}, model, usage),
+          tool: toolNamed(of),
+        }),
       ],
       turn: (of, session, request, signal) => agentTurn(agents, of, session, request, signal),
     },

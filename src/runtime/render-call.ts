@@ -19,7 +19,9 @@ export function shownCall(show: Show, tools: (tenant: string, session: string) =
   const toolsOf = ({ position }: CallRecord): Toolset => tools(position.tenant, position.session)
   const parts: ShownCall['parts'] = async (call, reads) => {
     const text = call.outcome ?? 'null'
-    return show({ outcome: decode(text) as unknown as Outcome, text }, call.uid, reads, () => factsOf(call, toolsOf(call)))
+    return show({ outcome: decode(text) as unknown as Outcome, text }, call.uid, reads, () =>
+      factsOf(call, toolsOf(call)),
+    )
   }
   return {
     parts,
@@ -34,7 +36,11 @@ function inWords(part: ModelPart): string {
   return `[attachment ${JSON.stringify(name)}: ${mediaType}, ${bytes} bytes]`
 }
 
-const factsOf = ({ position: { tenant, session, id }, principal, tool, options, input }: CallRecord, tools: Toolset): HookFacts => {
-  const { callId = id, name = tool.split('@')[0] ?? tool } = options === null ? {} : (JSON.parse(options) as CallOptions)
+const factsOf = (
+  { position: { tenant, session, id }, principal, tool, options, input }: CallRecord,
+  tools: Toolset,
+): HookFacts => {
+  const { callId = id, name = tool.split('@')[0] ?? tool } =
+    options === null ? {} : (JSON.parse(options) as CallOptions)
   return { tenant, session, principal, callId, tool: tools.recorded(tool)?.name ?? name, input: decode(input) }
 }

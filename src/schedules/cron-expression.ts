@@ -66,9 +66,14 @@ function valueOf(field: Field, text: string, part: string, endsRange = false): n
   const named = field.names?.indexOf(text) ?? -1
   if (named >= 0) return field.name === 'month' ? named + 1 : named === 0 && endsRange ? 7 : named
   if (!/^\d{1,2}$/.test(text))
-    refuse(field, part, `${show(text)} is not a number${field.names ? ` or a name like ${field.names[1]?.toUpperCase()}` : ''}`)
+    refuse(
+      field,
+      part,
+      `${show(text)} is not a number${field.names ? ` or a name like ${field.names[1]?.toUpperCase()}` : ''}`,
+    )
   const value = Number(text)
-  if (value < field.least || value > field.most) refuse(field, part, `a ${field.name} is from ${field.least} to ${field.most}`)
+  if (value < field.least || value > field.most)
+    refuse(field, part, `a ${field.name} is from ${field.least} to ${field.most}`)
   return value
 }
 
@@ -102,11 +107,13 @@ function readField(field: Field, text: string): Read {
     if (step !== undefined) {
       if (range !== '*' && last === undefined)
         refuse(field, part, `a step needs a range before it: */${step} or ${range}-${field.most}/${step}`)
-      if (!/^\d{1,2}$/.test(step) || Number(step) === 0 || Number(step) > size) refuse(field, part, `a step is a number from 1 to ${size}`)
+      if (!/^\d{1,2}$/.test(step) || Number(step) === 0 || Number(step) > size)
+        refuse(field, part, `a step is a number from 1 to ${size}`)
       by = Number(step)
     }
     const from = range === '*' ? field.least : valueOf(field, first, part)
-    const to = range === '*' ? field.most - (days ? 1 : 0) : last === undefined ? from : valueOf(field, last, part, true)
+    const to =
+      range === '*' ? field.most - (days ? 1 : 0) : last === undefined ? from : valueOf(field, last, part, true)
     if (from > to) refuse(field, part, 'the range ends before it begins; write it as two, with a comma')
     for (let value = from; value <= to; value += by) add(value)
   }
@@ -124,12 +131,18 @@ const longestMonth = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 export function readExpression(given: string): Expression {
   if (typeof given !== 'string') throw new PawlError('schedule_invalid', 'The cron expression is not a text.')
   if (given.length > longest) {
-    throw new PawlError('schedule_invalid', `The cron expression has ${given.length} characters; ${longest} are enough for any.`)
+    throw new PawlError(
+      'schedule_invalid',
+      `The cron expression has ${given.length} characters; ${longest} are enough for any.`,
+    )
   }
   const trimmed = given.trim()
   const parts = (aliases.get(trimmed.toLowerCase()) ?? trimmed).split(/\s+/)
   if (trimmed.startsWith('@') && parts.length === 1) {
-    throw new PawlError('schedule_invalid', `There is no alias ${show(trimmed)}; there are ${[...aliases.keys()].join(', ')}.`)
+    throw new PawlError(
+      'schedule_invalid',
+      `There is no alias ${show(trimmed)}; there are ${[...aliases.keys()].join(', ')}.`,
+    )
   }
   if (parts.length !== 5 || trimmed === '') {
     const count = trimmed === '' ? 0 : parts.length

@@ -155,7 +155,12 @@ describe('CRON-1: daylight saving', () => {
       '2026-03-28T12:00Z',
       ['2026-03-29T01:00Z', '2026-03-30T00:30Z'],
     ],
-    ['several that are skipped run once together', '0,30 2 * * *', '2026-03-28T12:00Z', ['2026-03-29T01:00Z', '2026-03-30T00:00Z']],
+    [
+      'several that are skipped run once together',
+      '0,30 2 * * *',
+      '2026-03-28T12:00Z',
+      ['2026-03-29T01:00Z', '2026-03-30T00:00Z'],
+    ],
     [
       'with one at the end of the gap it is still once',
       '0 2,3 * * *',
@@ -168,8 +173,18 @@ describe('CRON-1: daylight saving', () => {
       '2026-03-28T12:00Z',
       ['2026-03-30T00:00Z', '2026-03-30T00:30Z'],
     ],
-    ['hourly goes on hourly in spring', '30 * * * *', '2026-03-28T23:45Z', ['2026-03-29T00:30Z', '2026-03-29T01:30Z', '2026-03-29T02:30Z']],
-    ['a certain time that comes twice runs the first time', '30 2 * * *', '2026-10-24T12:00Z', ['2026-10-25T00:30Z', '2026-10-26T01:30Z']],
+    [
+      'hourly goes on hourly in spring',
+      '30 * * * *',
+      '2026-03-28T23:45Z',
+      ['2026-03-29T00:30Z', '2026-03-29T01:30Z', '2026-03-29T02:30Z'],
+    ],
+    [
+      'a certain time that comes twice runs the first time',
+      '30 2 * * *',
+      '2026-10-24T12:00Z',
+      ['2026-10-25T00:30Z', '2026-10-26T01:30Z'],
+    ],
     [
       'several that come twice run the first time each',
       '0,30 2 * * *',
@@ -178,7 +193,12 @@ describe('CRON-1: daylight saving', () => {
     ],
     ['asked between the two, it has been', '45 2 * * *', '2026-10-25T01:10Z', ['2026-10-26T01:45Z']],
     ['asked at the very change, it has been', '0 2 * * *', '2026-10-25T01:00Z', ['2026-10-26T01:00Z']],
-    ['hourly goes on hourly in autumn', '30 * * * *', '2026-10-24T23:45Z', ['2026-10-25T00:30Z', '2026-10-25T01:30Z', '2026-10-25T02:30Z']],
+    [
+      'hourly goes on hourly in autumn',
+      '30 * * * *',
+      '2026-10-24T23:45Z',
+      ['2026-10-25T00:30Z', '2026-10-25T01:30Z', '2026-10-25T02:30Z'],
+    ],
     [
       'what runs by the minute runs both times',
       '*/30 2 * * *',
@@ -198,12 +218,23 @@ describe('CRON-1: daylight saving', () => {
   test('a day that was skipped whole', () => {
     // Samoa went over the date line: 30 December 2011 did not exist; the gap ends at 10:00Z.
     const samoa = 'Pacific/Apia'
-    expect(times('0 12 * * *', samoa, '2011-12-29T00:00Z', 3)).toEqual(['2011-12-29T22:00Z', '2011-12-30T10:00Z', '2011-12-30T22:00Z'])
-    expect(times('0 * * * *', samoa, '2011-12-30T08:30Z', 3)).toEqual(['2011-12-30T09:00Z', '2011-12-30T10:00Z', '2011-12-30T11:00Z'])
+    expect(times('0 12 * * *', samoa, '2011-12-29T00:00Z', 3)).toEqual([
+      '2011-12-29T22:00Z',
+      '2011-12-30T10:00Z',
+      '2011-12-30T22:00Z',
+    ])
+    expect(times('0 * * * *', samoa, '2011-12-30T08:30Z', 3)).toEqual([
+      '2011-12-30T09:00Z',
+      '2011-12-30T10:00Z',
+      '2011-12-30T11:00Z',
+    ])
   })
 
   test('half an hour is a change too', () => {
-    expect(times('15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', 2)).toEqual(['2026-10-03T15:30Z', '2026-10-04T15:15Z'])
+    expect(times('15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', 2)).toEqual([
+      '2026-10-03T15:30Z',
+      '2026-10-04T15:15Z',
+    ])
   })
 })
 
@@ -229,7 +260,9 @@ describe('CRON-1: how close together it may run', () => {
     expect(timingOf({ cron }, now, { leastMs: seconds * 1000 })).toMatchObject({ cron })
   })
   test('the one night on which the clock brings two runs closer does not count', () => {
-    expect(timingOf({ cron: '0 3 * * *', timezone: 'Europe/Berlin' }, now, { leastMs: 86_400_000 })).toMatchObject({ kind: 'cron' })
+    expect(timingOf({ cron: '0 3 * * *', timezone: 'Europe/Berlin' }, now, { leastMs: 86_400_000 })).toMatchObject({
+      kind: 'cron',
+    })
   })
   test('an instant is exempt', () => {
     expect(timingOf({ at: now + 1 }, now, { leastMs: 1e12 })).toMatchObject({ kind: 'at' })
@@ -255,7 +288,8 @@ describe('spans', () => {
     (cron) => {
       const timing = every(cron, 'America/New_York')
       const ends = nextTimes(timing, now, 60)
-      for (const count of [1, 2, 7, 60]) expect(lastSlots(timing, now, ends.at(-1) as number, count)).toEqual(ends.slice(-count))
+      for (const count of [1, 2, 7, 60])
+        expect(lastSlots(timing, now, ends.at(-1) as number, count)).toEqual(ends.slice(-count))
       expect(lastSlots(timing, now, (ends.at(-1) as number) - 1, 3)).toEqual(ends.slice(-4, -1))
     },
   )
@@ -274,6 +308,8 @@ describe('spans', () => {
 })
 
 test('thousands of expressions and all zones are answered, one as well as the other', () => {
-  for (let at = 0; at < 2_000; at++) expect(nextAfter(every(`${at % 60} ${at % 24} ${(at % 28) + 1} * *`), now)).toBeGreaterThan(now)
-  for (const zone of Intl.supportedValuesOf('timeZone')) expect(nextAfter(every('0 9 * * *', zone), now)).toBeGreaterThan(now)
+  for (let at = 0; at < 2_000; at++)
+    expect(nextAfter(every(`${at % 60} ${at % 24} ${(at % 28) + 1} * *`), now)).toBeGreaterThan(now)
+  for (const zone of Intl.supportedValuesOf('timeZone'))
+    expect(nextAfter(every('0 9 * * *', zone), now)).toBeGreaterThan(now)
 })

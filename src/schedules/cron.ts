@@ -72,7 +72,9 @@ export function timingOf(request: TimingRequest, now: number, options: { readonl
   if ((cron === undefined) === (at === undefined)) {
     throw new PawlError(
       'schedule_invalid',
-      cron === undefined ? 'It has neither cron nor at; give exactly one.' : 'It has both cron and at; give exactly one.',
+      cron === undefined
+        ? 'It has neither cron nor at; give exactly one.'
+        : 'It has both cron and at; give exactly one.',
     )
   }
   const timezone = checkZone(request.timezone ?? 'UTC')
@@ -109,7 +111,8 @@ function closestRuns({ minutes, hours, next }: Compiled, enough: number): number
   // Two runs of one day: neighbours of the day's list of times.
   const times = hours.flatMap((hour) => minutes.map((at) => (hour * 60 + at) * minute))
   let closest = Infinity
-  for (let at = 1; at < times.length; at++) closest = Math.min(closest, (times[at] as number) - (times[at - 1] as number))
+  for (let at = 1; at < times.length; at++)
+    closest = Math.min(closest, (times[at] as number) - (times[at - 1] as number))
   // The last run of a day and the first of the next one that has any.
   const overnight = (times[0] as number) - (times.at(-1) as number)
   if (Math.min(closest, overnight + day) >= enough) return Math.min(closest, overnight + day)
@@ -172,7 +175,8 @@ export function nextAfter(timing: Timing, after: number): number | null {
 }
 
 /** The next `count` instants strictly after another. */
-export const nextTimes = (timing: Timing, after: number, count: number): number[] => slotsBetween(timing, after, Infinity, count)
+export const nextTimes = (timing: Timing, after: number, count: number): number[] =>
+  slotsBetween(timing, after, Infinity, count)
 
 /** The first `most` instants in (from, to]. */
 export function slotsBetween(timing: Timing, from: number, to: number, most: number): number[] {

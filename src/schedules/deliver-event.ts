@@ -66,7 +66,10 @@ export async function deliver(
     const notice = noticeOf(of, noticeKey(at, deliveryTask(occurrence, subscription, born), 0), said)
     // What it carries may be for a tool whose payloads are sealed.
     const kept = { ...notice.row, ...(payload === nothing ? {} : { secret: true as const }) }
-    return done([kept, ...host.wakes.rows(of, due.key)], [delivered(null), noticeAdded(ofSession(of), notice.added, at)])
+    return done(
+      [kept, ...host.wakes.rows(of, due.key)],
+      [delivered(null), noticeAdded(ofSession(of), notice.added, at)],
+    )
   }
   const owner: Owner = { ...of, ...row.behalf }
   // Whoever has the tool, and can run it so, has the delivery.
@@ -75,7 +78,11 @@ export async function deliver(
     const id = deliveryTask(occurrence, subscription, born)
     const { tool, title, wake } = row
     const spec = { id, tool: tool as string, input: inputOf(row, decode(payload)), title, wake }
-    const how = { kind: 'triggered', links: { trigger: subscription }, also: { guards, keep: [taken], events: [delivered(id)] } }
+    const how = {
+      kind: 'triggered',
+      links: { trigger: subscription },
+      also: { guards, keep: [taken], events: [delivered(id)] },
+    }
     const started = await startTask(host, owner, spec, how)
     return started?.there ? await done() : 'done'
   } catch (error) {
@@ -98,7 +105,12 @@ export async function deliver(
 /** Its row among what is due. */
 export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): Keep[number] => {
   const { occurrence, subscription, born } = row.delivery
-  return { of: 'due', ...of, key: dueKey(at, of.tenant, of.session, occurrence, subscription, born), value: JSON.stringify(row) }
+  return {
+    of: 'due',
+    ...of,
+    key: dueKey(at, of.tenant, of.session, occurrence, subscription, born),
+    value: JSON.stringify(row),
+  }
 }
 
 function inputOf({ input, payloadTo }: SubscriptionRow, payload: Json): Json {

@@ -78,7 +78,13 @@ export function checkEmit(how: unknown, fields: readonly string[] = emitFields):
   if (how !== undefined) checkFields(how, fields, 'trigger_invalid')
 }
 
-export async function emit(host: EmitHost, of: Emitting, event: string, payload: unknown, key: string): Promise<Occurrence> {
+export async function emit(
+  host: EmitHost,
+  of: Emitting,
+  event: string,
+  payload: unknown,
+  key: string,
+): Promise<Occurrence> {
   const { store, clock } = host
   const { tenant, session, by } = of
   checkEvent(event)
@@ -95,7 +101,15 @@ export async function emit(host: EmitHost, of: Emitting, event: string, payload:
     if (there) return sameOccurrence(JSON.parse(there.value) as OccurrenceRow, by?.placed ? null : text, session)
     const at = clock.now()
     const { deliveries, keep } = await heardBy(host, { tenant, session }, event, { occurrence: name.key, at })
-    const row: OccurrenceRow = { event, key, payload: text, only: session ?? null, at, deliveries, ...(by ? { call: by.call } : {}) }
+    const row: OccurrenceRow = {
+      event,
+      key,
+      payload: text,
+      only: session ?? null,
+      at,
+      deliveries,
+      ...(by ? { call: by.call } : {}),
+    }
     const guards: Guard[] = [{ kind: 'kept', ...name, revision: 0 }, ...(by?.fence() ?? [])]
     // What it carries may be for a tool whose payloads are sealed.
     const kept = { ...name, secret: true as const, value: JSON.stringify(row) }
@@ -134,9 +148,13 @@ function sameOccurrence(
   session: string | undefined,
 ): Occurrence {
   const same =
-    text === null || (canonical(JSON.parse(payload) as Json) === canonical(JSON.parse(text) as Json) && only === (session ?? null))
+    text === null ||
+    (canonical(JSON.parse(payload) as Json) === canonical(JSON.parse(text) as Json) && only === (session ?? null))
   if (!same)
-    throw new PawlError('trigger_conflict', `The event '${event}' is on record under the key ${JSON.stringify(key)} with other content.`)
+    throw new PawlError(
+      'trigger_conflict',
+      `The event '${event}' is on record under the key ${JSON.stringify(key)} with other content.`,
+    )
   return { event, key, at, deliveries, again: true }
 }
 
@@ -156,7 +174,11 @@ async function heardBy(
     const row = await subscribed(host, scope, id)
     if (!row || !row.enabled || row.event !== event) continue
     const { born } = row
-    deliveries.push({ session: of, subscription: id, task: row.message === null ? deliveryTask(occurrence, id, born) : null })
+    deliveries.push({
+      session: of,
+      subscription: id,
+      task: row.message === null ? deliveryTask(occurrence, id, born) : null,
+    })
     keep.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, longPast(at)))
   }
   return { deliveries, keep }
@@ -169,7 +191,11 @@ async function subscribed({ store, logger }: EmitHost, of: Scope, id: string): P
     return kept && readSubscription(kept)
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error
-    logger.warn('A subscription cannot be read; it does not hear the event', { subscription: id, session: of.session, error })
+    logger.warn('A subscription cannot be read; it does not hear the event', {
+      subscription: id,
+      session: of.session,
+      error,
+    })
     return undefined
   }
 }

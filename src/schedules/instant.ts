@@ -21,7 +21,14 @@ export function instantOf(given: string | number | Date): number {
 function fromText(text: string): number {
   const match = shape.exec(text)
   if (!match) refuse(text, 'is not of RFC 3339 with an offset, like 2027-03-01T09:00:00+01:00 or 2027-03-01T08:00:00Z')
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number]
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   if (hour > 23 || minute > 59 || second > 59) refuse(text, 'has a time that no clock shows')
   const wall = Date.UTC(year, month - 1, day, hour, minute, second)
   const back = new Date(wall)

@@ -32,13 +32,22 @@ function factsOf(
 ): NewEvent[] {
   const subject = ofSession(of)
   if (!after) return [eventOf(subject, 'schedule.cancelled', at, { schedule })]
-  const slots = after.history.filter((slot) => !before.history.includes(slot)).map((slot) => slotTold(of, schedule, slot, at))
+  const slots = after.history
+    .filter((slot) => !before.history.includes(slot))
+    .map((slot) => slotTold(of, schedule, slot, at))
   if (after.state === before.state) return slots
-  const type = ({ active: 'schedule.resumed', paused: 'schedule.paused', ended: 'schedule.ended' } as const)[after.state]
+  const type = ({ active: 'schedule.resumed', paused: 'schedule.paused', ended: 'schedule.ended' } as const)[
+    after.state
+  ]
   return [...slots, eventOf(subject, type, at, { schedule })]
 }
 
 function slotTold(of: Scope, schedule: string, { slot, outcome, task, byHand }: ScheduleSlot, at: number): NewEvent {
   if (outcome !== 'started') return eventOf(ofSession(of), 'schedule.missed', at, { schedule, slot, outcome })
-  return eventOf(ofSession(of), 'schedule.fired', at, { schedule, slot, task: task ?? null, ...(byHand ? { byHand } : {}) })
+  return eventOf(ofSession(of), 'schedule.fired', at, {
+    schedule,
+    slot,
+    task: task ?? null,
+    ...(byHand ? { byHand } : {}),
+  })
 }

@@ -28,5 +28,9 @@ export function scheduleLimits(given: ScheduleLimits = {}): CheckedLimits {
   const { active = 5, apart = '60s', tolerance = '60s' } = given
   if (!Number.isSafeInteger(active) || active < 0)
     throw new PawlError('config_invalid', `schedules.active is ${String(active)}; it must be a whole number from 0 on.`)
-  return { active, leastMs: milliseconds(apart, 'schedules.apart'), toleranceMs: milliseconds(tolerance, 'schedules.tolerance') }
+  return {
+    active,
+    leastMs: milliseconds(apart, 'schedules.apart'),
+    toleranceMs: milliseconds(tolerance, 'schedules.tolerance'),
+  }
 }

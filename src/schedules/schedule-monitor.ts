@@ -60,14 +60,21 @@ export async function rowsOfMonitor(
       { ...taskName(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
       { ...orderName(of, order), value: id },
     ],
-    events: [eventOf({ ...ofSession(of), call: call ?? '' }, 'task.created', at, { task: id, kind: monitorKind, tool })],
+    events: [
+      eventOf({ ...ofSession(of), call: call ?? '' }, 'task.created', at, { task: id, kind: monitorKind, tool }),
+    ],
   }
 }
 
 /** With a slot that is fired: it tells so. */
 export function monitorFired(of: Scope, { monitor }: ScheduleRow, slot: number, at: number): Told {
   if (monitor === undefined) return nothing
-  const message: TaskMessage = { id: `${monitor}.${slot}`, direction: 'out', text: `Monitor fired at ${new Date(slot).toISOString()}.`, at }
+  const message: TaskMessage = {
+    id: `${monitor}.${slot}`,
+    direction: 'out',
+    text: `Monitor fired at ${new Date(slot).toISOString()}.`,
+    at,
+  }
   return {
     keep: [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }],
     events: [eventOf(ofSession(of), 'task.message', at, { task: monitor, message: message.id, direction: 'out' })],
@@ -75,7 +82,13 @@ export function monitorFired(of: Scope, { monitor }: ScheduleRow, slot: number, 
 }
 
 /** With what becomes of its schedule: has that ended, or is it removed (null), it has ended too. */
-export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, after: ScheduleRow | null, at: number): Promise<Told> {
+export async function monitorEnds(
+  store: Store,
+  of: Scope,
+  before: ScheduleRow,
+  after: ScheduleRow | null,
+  at: number,
+): Promise<Told> {
   const { monitor } = before
   if (monitor === undefined || before.state === 'ended' || (after && after.state !== 'ended')) return nothing
   const kept = await store.kept(taskName(of, monitor))
@@ -83,7 +96,13 @@ export async function monitorEnds(store: Store, of: Scope, before: ScheduleRow, 
   if (!row || row.kind !== monitorKind || row.ended) return nothing
   const ended = { state: after ? ('succeeded' as const) : ('cancelled' as const), at, runs: (after ?? before).runs }
   return {
-    keep: [{ ...taskName(of, monitor), ...(before.secret ? { secret: true as const } : {}), value: JSON.stringify({ ...row, ended }) }],
+    keep: [
+      {
+        ...taskName(of, monitor),
+        ...(before.secret ? { secret: true as const } : {}),
+        value: JSON.stringify({ ...row, ended }),
+      },
+    ],
     events: [eventOf(ofSession(of), 'task.ended', at, { task: monitor, state: ended.state })],
   }
 }

@@ -71,7 +71,18 @@ export interface ScheduleRow extends Definition {
 /** A schedule as it stands. */
 export interface Schedule extends Pick<
   ScheduleRow,
-  'tool' | 'message' | 'title' | 'catchUp' | 'cap' | 'overlap' | 'wake' | 'state' | 'nextAt' | 'lastAt' | 'runs' | 'createdAt'
+  | 'tool'
+  | 'message'
+  | 'title'
+  | 'catchUp'
+  | 'cap'
+  | 'overlap'
+  | 'wake'
+  | 'state'
+  | 'nextAt'
+  | 'lastAt'
+  | 'runs'
+  | 'createdAt'
 > {
   readonly id: string
   readonly input: Json
@@ -86,7 +97,12 @@ export interface Scope {
 }
 
 /** Whatever makes or changes schedules of a session by hand goes through this one by compare-and-set: so they are counted right. */
-export const gateName = ({ tenant, session }: Scope): KeptName => ({ of: 'schedule-gate', tenant, session, key: 'gate' })
+export const gateName = ({ tenant, session }: Scope): KeptName => ({
+  of: 'schedule-gate',
+  tenant,
+  session,
+  key: 'gate',
+})
 
 /** Across all tenants it is read in the order of time; so what follows the time is unique in all of them. */
 export const dueKey = (at: number, ...what: readonly string[]): string =>
@@ -108,11 +124,18 @@ export function keepSchedule(of: Scope, id: string, before: ScheduleRow | null, 
   const sealed = row?.secret ? { secret: true as const } : {}
   // What a monitor said of a slot is kept as long as the slot is.
   const past = row?.monitor === undefined ? [] : (before?.history ?? []).filter((slot) => !row.history.includes(slot))
-  const said = past.map(({ firedAt, slot }) => ({ ...messageName(of, row?.monitor ?? '', firedAt, `out.${slot}`), value: null }))
-  const keep: Keep[number][] = [...said, row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null }]
+  const said = past.map(({ firedAt, slot }) => ({
+    ...messageName(of, row?.monitor ?? '', firedAt, `out.${slot}`),
+    value: null,
+  }))
+  const keep: Keep[number][] = [
+    ...said,
+    row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null },
+  ]
   if (before?.nextAt !== row?.nextAt) {
     if (before && before.nextAt !== null) keep.push({ ...dueName(of, id, before, before.nextAt), value: null })
-    if (row && row.nextAt !== null) keep.push({ ...dueName(of, id, row, row.nextAt), value: JSON.stringify({ schedule: id }) })
+    if (row && row.nextAt !== null)
+      keep.push({ ...dueName(of, id, row, row.nextAt), value: JSON.stringify({ schedule: id }) })
   }
   return keep
 }
@@ -164,7 +187,8 @@ export function remembered(row: ScheduleRow, slots: readonly ScheduleSlot[], run
 export const readRow = ({ value }: Kept): ScheduleRow => JSON.parse(value) as ScheduleRow
 
 export function shownSchedule(id: string, row: ScheduleRow): Schedule {
-  const { tool, message, title, catchUp, cap, overlap, wake, state, nextAt, lastAt, runs, createdAt, timing, input } = row
+  const { tool, message, title, catchUp, cap, overlap, wake, state, nextAt, lastAt, runs, createdAt, timing, input } =
+    row
   return {
     id,
     title,

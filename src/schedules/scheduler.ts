@@ -35,7 +35,10 @@ export class Scheduler {
   constructor(host: FireHost, everyMs: number) {
     this.#host = host
     const { clock, store } = host
-    this.#callOffs = [clock.every(everyMs, () => this.look()), store.onHint(({ outside }) => (outside ? this.#outside() : this.#ours()))]
+    this.#callOffs = [
+      clock.every(everyMs, () => this.look()),
+      store.onHint(({ outside }) => (outside ? this.#outside() : this.#ours())),
+    ]
     this.look()
   }
 
@@ -134,11 +137,15 @@ export class Scheduler {
     try {
       const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow | WakeRow
       if ('wake' in what) return await fireWake(this.#host, row, what.wake)
-      return await ('schedule' in what ? fireSchedule(this.#host, row, what.schedule) : deliver(this.#host, row, what.delivery))
+      return await ('schedule' in what
+        ? fireSchedule(this.#host, row, what.schedule)
+        : deliver(this.#host, row, what.delivery))
     } catch (error) {
-      if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'runtime_closed')) throw error
+      if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'runtime_closed'))
+        throw error
       if (this.#said.size > mostSaid) this.#said.clear()
-      if (!this.#said.has(row.key)) logger.error('Something that is due cannot be fired', { due: row.key, session: row.session, error })
+      if (!this.#said.has(row.key))
+        logger.error('Something that is due cannot be fired', { due: row.key, session: row.session, error })
       this.#said.add(row.key)
       return 'left'
     }

@@ -82,7 +82,20 @@ export interface SchedulesHost extends BackgroundHost {
 const mostKept = 50
 const mostTimes = 1_000
 const mostTries = 1_000
-const fields = ['tool', 'input', 'message', 'cron', 'at', 'timezone', 'title', 'catchUp', 'cap', 'overlap', 'wake', 'id'] as const
+const fields = [
+  'tool',
+  'input',
+  'message',
+  'cron',
+  'at',
+  'timezone',
+  'title',
+  'catchUp',
+  'cap',
+  'overlap',
+  'wake',
+  'id',
+] as const
 const refuse = refusing('schedule_invalid')
 
 /** What is to be kept instead of it: another row, or nothing. Null: it stays as it is. */
@@ -126,7 +139,8 @@ export function openSchedules(
     const active = others.filter(({ row }) => row.state === 'active').length
     if (active >= host.most.active) throw new PawlError('schedules_full', `${active} are active, as many as may be.`)
     const open = others.filter(({ row }) => row.state !== 'ended').length
-    if (open >= host.most.active + mostKept) throw new PawlError('schedules_full', `${open} are there, active or paused.`)
+    if (open >= host.most.active + mostKept)
+      throw new PawlError('schedules_full', `${open} are there, active or paused.`)
   }
   /** Until nobody else was first: a slot may be fired, or another change made, at the same moment. */
   const until = <T>(attempt: () => Promise<T | undefined>): Promise<T> =>
@@ -162,7 +176,12 @@ export function openSchedules(
       const now = clock.now()
       // Asked for again it is judged as it was then: its instant may have passed.
       const before = await store.kept(scheduleName(of, id))
-      const { secret, ...definition } = await definitionOf(host, owner, request, before ? readRow(before).createdAt : now)
+      const { secret, ...definition } = await definitionOf(
+        host,
+        owner,
+        request,
+        before ? readRow(before).createdAt : now,
+      )
       const { principal, policy, unattended } = owner
       const nextAt = nextAfter(definition.timing, now)
       const row: ScheduleRow = {
@@ -272,7 +291,10 @@ export function openSchedules(
         const moved = await scheduleMoves(store, of, id, { before: row, after, at })
         const told = monitorFired(of, row, at, at)
         const also = { guards, keep: [...moved.keep, bump, ...told.keep], events: [...moved.events, ...told.events] }
-        const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), { ...howOf(row, id, at, running), also })
+        const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), {
+          ...howOf(row, id, at, running),
+          also,
+        })
         return started ? { task } : undefined
       })
     },

@@ -45,16 +45,19 @@ export function checkedId(id: unknown, code: Code): string {
   if (typeof id !== 'string' || !idShape.test(id))
     return refusing(code)(`The id is ${said(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`)
   // Its tasks are called after it.
-  if (!namesFolder(id)) refusing(code)(`The id is ${said(id)}, which cannot be the name of a folder on every machine. Take another.`)
+  if (!namesFolder(id))
+    refusing(code)(`The id is ${said(id)}, which cannot be the name of a folder on every machine. Take another.`)
   return id
 }
 
 /** A name that does not exist is a misspelt one. */
 export function checkFields(request: unknown, fields: readonly string[], code: Code): void {
   const refuse = refusing(code)
-  if (typeof request !== 'object' || request === null) refuse(`It is ${request === null ? 'null' : `a ${typeof request}`}, not an object.`)
+  if (typeof request !== 'object' || request === null)
+    refuse(`It is ${request === null ? 'null' : `a ${typeof request}`}, not an object.`)
   for (const field of Object.keys(request as object))
-    if (!fields.includes(field)) refuse(`There is no field ${JSON.stringify(field.slice(0, 60))}; there are ${fields.join(', ')}.`)
+    if (!fields.includes(field))
+      refuse(`There is no field ${JSON.stringify(field.slice(0, 60))}; there are ${fields.join(', ')}.`)
 }
 
 /** `partial`: an argument comes later, so only what can be known now is checked. */
@@ -68,20 +71,29 @@ export async function checkStart(
   const { message, wake = 'on_terminal', title } = request
   const name = typeof request.tool === 'object' && request.tool !== null ? request.tool.name : request.tool
   if ((name === undefined) === (message === undefined))
-    refuse(name === undefined ? 'It has neither tool nor message; give exactly one.' : 'It has both tool and message; give exactly one.')
+    refuse(
+      name === undefined
+        ? 'It has neither tool nor message; give exactly one.'
+        : 'It has both tool and message; give exactly one.',
+    )
   if (!wakes.includes(wake)) refuse(`wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
   if (message !== undefined) {
     if (request.input !== undefined) refuse('A message takes no input.')
     if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())
       refuse('The message must be a text that is not blank.')
-    if (!fits(message, host.mostBytes)) refuse(`The message has ${bytesIn(message)} bytes; at most ${host.mostBytes} are kept.`)
+    if (!fits(message, host.mostBytes))
+      refuse(`The message has ${bytesIn(message)} bytes; at most ${host.mostBytes} are kept.`)
     return { tool: null, input: null, message, title: titleOf(title, null), wake, secret: false }
   }
   if (typeof name !== 'string' || name.trim() === '') return refuse('The tool must be the name of one.')
   const tool = host.tool(owner, name.trim())
   if (!tool) return refuse(`Unknown tool: ${name.slice(0, 80)}.`)
   if (!tool.background) refuse(`Tool does not support background execution: ${tool.name}.`)
-  const { input, options } = host.ask(owner, { id: 'check', name: tool.name, input: request.input }, { batch: taskBatch })
+  const { input, options } = host.ask(
+    owner,
+    { id: 'check', name: tool.name, input: request.input },
+    { batch: taskBatch },
+  )
   if (options?.unreadable !== undefined) refuse(`The input cannot be read: ${options.unreadable}.`)
   if (holdsAttachment(decode(input)))
     refuse('The input holds an attachment, which belongs to its call. Keep its bytes as a file of the session.')

@@ -30,9 +30,13 @@ function formatterOf(zone: string): Intl.DateTimeFormat {
 export function checkZone(zone: string): string {
   const unknown = (): never => {
     const shown = typeof zone === 'string' ? JSON.stringify(zone.slice(0, 60)) : typeof zone
-    throw new PawlError('schedule_invalid', `The timezone ${shown} is not known; give an IANA name like 'Europe/Berlin' or 'UTC'.`, {
-      details: { field: 'timezone' },
-    })
+    throw new PawlError(
+      'schedule_invalid',
+      `The timezone ${shown} is not known; give an IANA name like 'Europe/Berlin' or 'UTC'.`,
+      {
+        details: { field: 'timezone' },
+      },
+    )
   }
   if (typeof zone !== 'string' || !/^[A-Za-z][A-Za-z0-9+_/-]{0,63}$/.test(zone)) return unknown()
   try {

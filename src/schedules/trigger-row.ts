@@ -60,7 +60,12 @@ export interface DeliveryRow {
   }
 }
 
-export const subscriptionName = ({ tenant, session }: Scope, id: string): KeptName => ({ of: 'subscription', tenant, session, key: id })
+export const subscriptionName = ({ tenant, session }: Scope, id: string): KeptName => ({
+  of: 'subscription',
+  tenant,
+  session,
+  key: id,
+})
 
 /** Names of events have no colon, so none is the beginning of another's. */
 export const heardName = ({ tenant, session }: Scope, id: string, event: string): KeptName => ({
@@ -71,10 +76,16 @@ export const heardName = ({ tenant, session }: Scope, id: string, event: string)
 })
 
 export const occurrenceKey = (event: string, key: string): string => digest(event, key)
-export const occurrenceName = (tenant: string, key: string): KeptName => ({ of: 'occurrence', tenant, session: '', key })
+export const occurrenceName = (tenant: string, key: string): KeptName => ({
+  of: 'occurrence',
+  tenant,
+  session: '',
+  key,
+})
 
 /** The same however often it is delivered. */
-export const deliveryTask = (occurrence: string, id: string, born: string): string => `${id}.${digest(occurrence, id, born).slice(0, 32)}`
+export const deliveryTask = (occurrence: string, id: string, born: string): string =>
+  `${id}.${digest(occurrence, id, born).slice(0, 32)}`
 
 const digest = (...what: readonly string[]): string => hash('sha256', frame(...what), 'base64url')
 
@@ -82,5 +93,16 @@ export const readSubscription = ({ value }: Kept): SubscriptionRow => JSON.parse
 
 export function shownSubscription(id: string, row: SubscriptionRow): Subscription {
   const { event, tool, input, payloadTo, message, title, wake, enabled, createdAt } = row
-  return { id, event, tool, input: input === null ? null : decode(input), payloadTo, message, title, wake, enabled, createdAt }
+  return {
+    id,
+    event,
+    tool,
+    input: input === null ? null : decode(input),
+    payloadTo,
+    message,
+    title,
+    wake,
+    enabled,
+    createdAt,
+  }
 }

@@ -11,7 +11,14 @@ import { everyKept } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
 import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
-import { heardName, readSubscription, shownSubscription, type Subscription, subscriptionName, type SubscriptionRow } from './trigger-row.ts'
+import {
+  heardName,
+  readSubscription,
+  shownSubscription,
+  type Subscription,
+  subscriptionName,
+  type SubscriptionRow,
+} from './trigger-row.ts'
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
 import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
 
@@ -60,10 +67,12 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   const gate = { of: 'trigger-gate', ...of, key: 'gate' }
   const bump = { ...gate, value: '1' }
 
-  const told = <T extends EventType>(type: T, body: EventBodies[T]): NewEvent => eventOf(ofSession(of), type, clock.now(), body)
+  const told = <T extends EventType>(type: T, body: EventBodies[T]): NewEvent =>
+    eventOf(ofSession(of), type, clock.now(), body)
   const all = async (): Promise<{ id: string; row: SubscriptionRow }[]> => {
     const found: { id: string; row: SubscriptionRow }[] = []
-    for await (const kept of everyKept(store, { of: 'subscription', ...of })) found.push({ id: kept.key, row: readSubscription(kept) })
+    for await (const kept of everyKept(store, { of: 'subscription', ...of }))
+      found.push({ id: kept.key, row: readSubscription(kept) })
     return found.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
   const until = <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> =>
@@ -77,7 +86,11 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     })
   const keepRow = (id: string, row: SubscriptionRow): NonNullable<Change['keep']> => {
     const sealed = row.secret ? { secret: true as const } : {}
-    return [{ ...subscriptionName(of, id), ...sealed, value: JSON.stringify(row) }, { ...heardName(of, id, row.event), value: id }, bump]
+    return [
+      { ...subscriptionName(of, id), ...sealed, value: JSON.stringify(row) },
+      { ...heardName(of, id, row.event), value: id },
+      bump,
+    ]
   }
   const enable = (id: string, enabled: boolean): Promise<Subscription> =>
     until(async (guards) => {
@@ -87,7 +100,9 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
       if (before.enabled === enabled) return shownSubscription(id, before)
       const row = { ...before, enabled }
       const events = [told(enabled ? 'trigger.resumed' : 'trigger.paused', { trigger: id })]
-      return (await store.commit({ guards, keep: keepRow(id, row), events })).ok ? shownSubscription(id, row) : undefined
+      return (await store.commit({ guards, keep: keepRow(id, row), events })).ok
+        ? shownSubscription(id, row)
+        : undefined
     })
 
   return {
@@ -95,8 +110,12 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
       checkFields(request, fields, 'trigger_invalid')
       const event = checkEvent(request.event)
       const payloadTo = payloadArgument(request)
-      const { secret, ...what } = await checkStart(host, owner, request, { code: 'trigger_invalid', partial: payloadTo !== null })
-      if (payloadTo !== null && what.input !== null && !isObject(decode(what.input))) refuse('With payloadTo the input must be an object.')
+      const { secret, ...what } = await checkStart(host, owner, request, {
+        code: 'trigger_invalid',
+        partial: payloadTo !== null,
+      })
+      if (payloadTo !== null && what.input !== null && !isObject(decode(what.input)))
+        refuse('With payloadTo the input must be an object.')
       const id = checkedId(request.id ?? `trigger_${ids.next()}`, 'trigger_invalid')
       const { principal, policy, unattended } = owner
       const row: SubscriptionRow = {
@@ -120,7 +139,8 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
         const events = [told('trigger.subscribed', { trigger: id, event })]
         const written = await store.commit({ guards: [...guards, ended], keep: keepRow(id, row), events })
-        if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of) throw new PawlError('session_ended')
+        if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of)
+          throw new PawlError('session_ended')
         return written.ok ? shownSubscription(id, row) : undefined
       })
     },
@@ -128,7 +148,10 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
       until(async (guards) => {
         const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
         if (!kept) return false
-        const gone = [subscriptionName(of, id), heardName(of, id, readSubscription(kept).event)].map((name) => ({ ...name, value: null }))
+        const gone = [subscriptionName(of, id), heardName(of, id, readSubscription(kept).event)].map((name) => ({
+          ...name,
+          value: null,
+        }))
         const events = [told('trigger.unsubscribed', { trigger: id })]
         return (await store.commit({ guards, keep: [...gone, bump], events })).ok ? true : undefined
       }),

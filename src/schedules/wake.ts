@@ -34,7 +34,9 @@ export function wakesOf(
   { clock, soon, drives }: { clock: Clock; soon(): void; drives(tool: string): boolean },
 ): Wakes {
   const { inARow = atMost } = typeof given === 'object' && given !== null ? given : {}
-  const isAsked = given === true || (typeof given === 'object' && given !== null && Object.keys(given).every((field) => field === 'inARow'))
+  const isAsked =
+    given === true ||
+    (typeof given === 'object' && given !== null && Object.keys(given).every((field) => field === 'inARow'))
   if (given !== undefined && given !== false && !(isAsked && Number.isSafeInteger(inARow) && inARow >= 1))
     throw new PawlError('config_invalid', 'wake is true, or { inARow } with a whole number from 1 on.')
   if (!isAsked) return { inARow: 0, rows: () => [], knows: () => false }
@@ -44,7 +46,9 @@ export function wakesOf(
     rows({ tenant, session }, what, call) {
       soon()
       const at = clock.now()
-      return [dueWake({ tenant, session }, longPast(at), { what, at, tries: 0, ...(call === undefined ? {} : { call }) })]
+      return [
+        dueWake({ tenant, session }, longPast(at), { what, at, tries: 0, ...(call === undefined ? {} : { call }) }),
+      ]
     },
   }
 }
@@ -74,7 +78,12 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
     return 'done'
   }
   const later = (): Promise<Fired> =>
-    done(dueWake(of, clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(wake.tries, 10)), { ...wake, tries: wake.tries + 1 }))
+    done(
+      dueWake(of, clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(wake.tries, 10)), {
+        ...wake,
+        tries: wake.tries + 1,
+      }),
+    )
   const [last, over] = await Promise.all([store.kept(lastTurnName(of)), store.kept(endName(of, ''))])
   if (over) return done()
   const call = wake.call === undefined ? undefined : await store.call(wake.call)
@@ -86,16 +95,31 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
   // Whoever wakes sessions, and knows its model, wakes it; what nobody wanted for so long, nobody does.
   if (!host.wakes.knows(row.asked.tool)) return clock.now() - wake.at < longestLeftMs ? 'left' : done()
   if (row.woken >= host.wakes.inARow) {
-    logger.warn('A session has something to hear, and has had as many turns by itself as it may: it waits for somebody', { ...of })
+    logger.warn(
+      'A session has something to hear, and has had as many turns by itself as it may: it waits for somebody',
+      { ...of },
+    )
     return done()
   }
-  const asked: Asked = { ...row.asked, position: { ...of, batch: turnBatch, id: wokenId(due.key), occurrence: 0 }, line: null }
+  const asked: Asked = {
+    ...row.asked,
+    position: { ...of, batch: turnBatch, id: wokenId(due.key), occurrence: 0 },
+    line: null,
+  }
   const place = lastTurnName(of)
   const put = await host.engine().put(asked, () => ({
-    guards: [...guards, { kind: 'kept', ...place, revision: last.revision }, { kind: 'kept', ...endName(of, ''), revision: 0 }],
+    guards: [
+      ...guards,
+      { kind: 'kept', ...place, revision: last.revision },
+      { kind: 'kept', ...endName(of, ''), revision: 0 },
+    ],
     keep: [
       taken,
-      { ...place, ...(row.asked.sealed ? { secret: true as const } : {}), value: JSON.stringify({ ...row, woken: row.woken + 1 }) },
+      {
+        ...place,
+        ...(row.asked.sealed ? { secret: true as const } : {}),
+        value: JSON.stringify({ ...row, woken: row.woken + 1 }),
+      },
     ],
     events: [],
   }))

@@ -71,7 +71,12 @@ function walkError(error: Error, text: Text, seen: Map<object, unknown>, depth: 
     const item = (error as unknown as Record<string, unknown>)[key]
     const next = walk(item, text, seen, depth + 1)
     changed ||= next !== item
-    Object.defineProperty(copy, key, { value: next, enumerable: Object.keys(error).includes(key), configurable: true, writable: true })
+    Object.defineProperty(copy, key, {
+      value: next,
+      enumerable: Object.keys(error).includes(key),
+      configurable: true,
+      writable: true,
+    })
   }
   return settled(error, copy, changed, seen)
 }

@@ -87,9 +87,15 @@ describe('DUR-12: in values of any make', () => {
   test('errors with their causes, classes, headers, bytes, circles; what holds none is the same object', () => {
     const inner = Object.assign(new Error(`inner ${secret}`), { token: secret })
     const error = new AggregateError([inner], `outer ${secret}`, { cause: inner })
-    const circle: Record<string, unknown> = { error, list: [secret], url: new URL(`https://u:${encodeURIComponent(secret)}@x.test/`) }
+    const circle: Record<string, unknown> = {
+      error,
+      list: [secret],
+      url: new URL(`https://u:${encodeURIComponent(secret)}@x.test/`),
+    }
     circle.self = circle
-    circle.headers = new Headers({ authorization: `Basic ${Buffer.from('user:another-secret-value').toString('base64')}` })
+    circle.headers = new Headers({
+      authorization: `Basic ${Buffer.from('user:another-secret-value').toString('base64')}`,
+    })
     circle.bytes = Buffer.from(secret)
     circle.map = new Map([[secret, 1]])
     circle.plain = { fine: true }
@@ -133,7 +139,8 @@ describe('DUR-12: many secrets, and long ones', () => {
       const text = texts.join('-')
       const covered = Array.from(text, () => false)
       for (const each of known)
-        for (let at = text.indexOf(each); at >= 0; at = text.indexOf(each, at + 1)) covered.fill(true, at, at + each.length)
+        for (let at = text.indexOf(each); at >= 0; at = text.indexOf(each, at + 1))
+          covered.fill(true, at, at + each.length)
       const expected = Array.from(text, (unit, at) => (covered[at] ? (covered[at - 1] ? '' : '#') : unit)).join('')
       const own = new Redactor(known)
       // What touches is taken out together there, and what is apart here is apart there.

@@ -18,7 +18,8 @@ export type Secrets = readonly string[] | (() => readonly string[])
 
 /** Secrets as a host gives them. Throws config_invalid. */
 export function checkedSecrets(secrets: unknown): Secrets {
-  if (typeof secrets === 'function') return () => (secrets as () => readonly string[])().filter((each) => typeof each === 'string')
+  if (typeof secrets === 'function')
+    return () => (secrets as () => readonly string[])().filter((each) => typeof each === 'string')
   if (Array.isArray(secrets) && secrets.every((each) => typeof each === 'string')) return secrets
   throw new PawlError('config_invalid', 'secrets must be a list of strings, or a function that gives one.')
 }
@@ -127,7 +128,9 @@ export class Redactor {
   /** Made again only when the secrets are others. */
   #current(): readonly Matcher[] {
     const now = this.#asked()
-    const isOld = now === this.#known || (now.length === this.#known.length && now.every((each, index) => each === this.#known[index]))
+    const isOld =
+      now === this.#known ||
+      (now.length === this.#known.length && now.every((each, index) => each === this.#known[index]))
     if (isOld && !this.#learnedAnew) return this.#matchers
     this.#learnedAnew = false
     const [first] = this.#matchers
@@ -143,7 +146,8 @@ export class Redactor {
   }
 }
 
-const matcherOf = (spellings: readonly string[]): Matcher[] => (spellings.length === 0 ? [] : [new Matcher(new Set(spellings))])
+const matcherOf = (spellings: readonly string[]): Matcher[] =>
+  spellings.length === 0 ? [] : [new Matcher(new Set(spellings))]
 
 /** How a secret may be written; none if it is too short. */
 function spellingsOf(secret: string, shortest: number): string[] {

@@ -25,7 +25,8 @@ export interface Place {
 }
 
 export const isSealedText = (text: string): boolean => text.startsWith(prefix)
-export const isSealedBytes = (data: Uint8Array): boolean => data.length >= bytesHead && magic.equals(data.subarray(0, magic.length))
+export const isSealedBytes = (data: Uint8Array): boolean =>
+  data.length >= bytesHead && magic.equals(data.subarray(0, magic.length))
 
 interface Keys {
   readonly id: string
@@ -58,7 +59,8 @@ export class Seal {
     const keys = this.#keysFor(text.slice(prefix.length, textHead - 1), place)
     const body = Buffer.from(text.slice(textHead), 'base64url')
     // Only what we would write ourselves: base64 that is decoded generously would let a text be edited without a trace.
-    if (text[textHead - 1] !== '.' || body.toString('base64url') !== text.slice(textHead)) throw broken(place, 'it was edited')
+    if (text[textHead - 1] !== '.' || body.toString('base64url') !== text.slice(textHead))
+      throw broken(place, 'it was edited')
     return opened(body, keys, place).toString()
   }
 
@@ -78,9 +80,13 @@ export class Seal {
     const keys = this.#byId.get(id)
     if (keys) return keys
     if (!/^[\w-]{8}$/.test(id)) throw broken(place, 'it was edited')
-    throw new PawlError('keys_mismatch', `Something on record was sealed with the secret ${id}, which is not among keys.`, {
-      details: { secret: id, ...place },
-    })
+    throw new PawlError(
+      'keys_mismatch',
+      `Something on record was sealed with the secret ${id}, which is not among keys.`,
+      {
+        details: { secret: id, ...place },
+      },
+    )
   }
 }
 

@@ -70,7 +70,8 @@ export class Batches {
   /** All are started before any is waited for. */
   start(place: Place, calls: readonly CallAsk[], how: How): Batch {
     const { batch: most } = this.#sizes
-    if (calls.length > most) throw new PawlError('batch_too_long', `It has ${calls.length} calls; at most ${most} are taken.`)
+    if (calls.length > most)
+      throw new PawlError('batch_too_long', `It has ${calls.length} calls; at most ${most} are taken.`)
     const seen = new Map<string, number>()
     const entries = calls.map((call) => how.tools.find(call.name))
     const kinds = entries.map((entry) => entry?.kind ?? 'parallel')
@@ -81,7 +82,19 @@ export class Batches {
       seen.set(call.id, occurrence + 1)
       const { batch, root, above, turn, within, byHost, inTask } = how
       const entry = entries[order]
-      const at = { batch, occurrence, order, root, above, turn, within, byHost, inTask, line: line?.name ?? null, stop: strict }
+      const at = {
+        batch,
+        occurrence,
+        order,
+        root,
+        above,
+        turn,
+        within,
+        byHost,
+        inTask,
+        line: line?.name ?? null,
+        stop: strict,
+      }
       return askedOf(call, entry, place, at, this.#reading, (read) =>
         this.#sealFor(how.sealed === true || isSensitive(entry, read, how.tools)),
       )
@@ -175,7 +188,11 @@ export class Batches {
   }
 
   /** `open` tells which calls of the session are open by the record: other workers may have some of them, and some nobody. */
-  async cancel(of: { tenant: string; session: string }, why: Why, open: () => Promise<readonly string[]>): Promise<number> {
+  async cancel(
+    of: { tenant: string; session: string },
+    why: Why,
+    open: () => Promise<readonly string[]>,
+  ): Promise<number> {
     const brief = cut(why, this.#sizes.event)
     const isMine = (place: CallPosition): boolean => place.tenant === of.tenant && place.session === of.session
     const coming = [...this.#starting].filter(({ position }) => isMine(position))
@@ -210,17 +227,25 @@ export class Batches {
   }
 
   /** What runs alone, or together with everything beside it, needs no line. A batch with a name may be asked for in several runs. */
-  #line({ tenant, session }: Place, kinds: readonly Concurrency['kind'][], { batch, root, onFailure }: How): Line | null {
+  #line(
+    { tenant, session }: Place,
+    kinds: readonly Concurrency['kind'][],
+    { batch, root, onFailure }: How,
+  ): Line | null {
     const inPieces = batch !== '' && root === undefined
-    const matters = kinds.length > 1 && (onFailure === 'stop' || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
+    const matters =
+      kinds.length > 1 && (onFailure === 'stop' || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
     if (!inPieces && !matters) return null
-    return this.#queue.turns.line(batch === '' ? frame(tenant, session, '', this.#ids.next()) : frame(tenant, session, batch))
+    return this.#queue.turns.line(
+      batch === '' ? frame(tenant, session, '', this.#ids.next()) : frame(tenant, session, batch),
+    )
   }
 
   /** `error`: how it ended is not known. */
   #judged(order: number, { places, how }: Batch, uid = '', error?: unknown): void {
     const turn = places[order]
-    if (turn && error instanceof PawlError && error.code === 'store_unavailable') this.#queue.turns.unheard(turn, places)
+    if (turn && error instanceof PawlError && error.code === 'store_unavailable')
+      this.#queue.turns.unheard(turn, places)
     else if (turn) this.#queue.turns.judged(turn)
     how.family?.settled(uid)
   }
@@ -265,7 +290,9 @@ export class Batches {
     this.#open.set(uid, asked.position)
     batch.joined(uid)
     if (started.parked || this.#queue.families.isAway(uid)) batch.how.family?.left(uid)
-    const watching = this.#moves.watch(batch, order, started, (handle) => this.#moved(asked, order, batch, { uid, handle }))
+    const watching = this.#moves.watch(batch, order, started, (handle) =>
+      this.#moved(asked, order, batch, { uid, handle }),
+    )
     const over = (): void => {
       watching?.stop()
       this.#open.delete(uid)
@@ -331,7 +358,16 @@ export class Batches {
       // A body gets what its calls gave; a program is told what a person may read.
       const outcome = batch.how.root === undefined ? this.#words(ended.outcome) : ended.outcome
       const { queuedMs, runningMs, waitingMs } = times
-      const shown = { ...outcome, callId: call.id, name: call.name, attempts, queuedMs, runningMs, waitingMs, parts: read }
+      const shown = {
+        ...outcome,
+        callId: call.id,
+        name: call.name,
+        attempts,
+        queuedMs,
+        runningMs,
+        waitingMs,
+        parts: read,
+      }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }
     }
     return parts instanceof Promise ? parts.then(told) : told(parts)

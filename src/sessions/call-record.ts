@@ -92,7 +92,8 @@ function entryTerms(
   return byHost && entry.internal ? { internal: true } : {}
 }
 
-const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string => (sorted ? wire : canonical(JSON.parse(wire) as Json))
+const contentOf = ({ wire, sorted }: { wire: string; sorted: boolean }): string =>
+  sorted ? wire : canonical(JSON.parse(wire) as Json)
 
 function optionsOf(
   call: CallAsk,
@@ -129,15 +130,22 @@ function optionsOf(
 /** As it goes on record. What cannot is refused before anything starts. */
 function metaOf(meta: Json, most: number): Json {
   const text = JSON.stringify(meta)
-  if (!fits(text, most)) throw new PawlError('call_invalid', `Its meta has ${bytesIn(text)} bytes; at most ${most} are kept.`)
+  if (!fits(text, most))
+    throw new PawlError('call_invalid', `Its meta has ${bytesIn(text)} bytes; at most ${most} are kept.`)
   return JSON.parse(text) as Json
 }
 
 const inMs = (clocks: Clocks): Record<string, number> =>
-  Object.fromEntries(Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]))
+  Object.fromEntries(
+    Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]),
+  )
 
 /** What holds for a call about people holds for those it makes; and they are of the same frame. */
-export const askingOf = ({ policy, unattended, frame }: CallOptions): Pick<Place, 'policy' | 'unattended' | 'frame'> => ({
+export const askingOf = ({
+  policy,
+  unattended,
+  frame,
+}: CallOptions): Pick<Place, 'policy' | 'unattended' | 'frame'> => ({
   ...(policy === undefined ? {} : { policy }),
   ...(unattended ? { unattended } : {}),
   ...(frame === undefined ? {} : { frame }),

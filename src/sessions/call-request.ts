@@ -136,7 +136,10 @@ function checkMeta(meta: unknown): void {
 }
 
 function shown(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' || value === null ? JSON.stringify(value) : `of type ${typeof value}`
+  return typeof value === 'string' || typeof value === 'number' || value === null
+    ? JSON.stringify(value)
+    : `of type ${typeof value}`
 }
 
-export const clockValues = (timeout: Duration | Clocks): Clocks => (typeof timeout === 'object' ? timeout : { attempt: timeout })
+export const clockValues = (timeout: Duration | Clocks): Clocks =>
+  typeof timeout === 'object' ? timeout : { attempt: timeout }

@@ -40,7 +40,12 @@ export interface CallDetails extends CallSummary {
   /** What was asked; once accepted, the arguments that the body gets. */
   readonly input: Json
   /** In the order in which they ended. */
-  readonly steps: readonly { readonly id: string; readonly state: StepRecord['state']; readonly at: number; readonly round: number }[]
+  readonly steps: readonly {
+    readonly id: string
+    readonly state: StepRecord['state']
+    readonly at: number
+    readonly round: number
+  }[]
   readonly waits: readonly {
     readonly id: string
     readonly name: string
@@ -83,12 +88,25 @@ export function callsOf(store: Store, of: { readonly tenant: string; readonly se
     async get(call, { batch = '', occurrence = 0 } = {}) {
       const record = await find(store, of, call, batch, occurrence)
       if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
-      const [steps, waits, usage] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid), usageIn(store, of, record.uid)])
-      return { ...summary(record), input: decode(record.args ?? record.input), steps: stepsOf(steps), waits: waitsOf(waits), usage }
+      const [steps, waits, usage] = await Promise.all([
+        store.steps(record.uid),
+        store.waitsOf(record.uid),
+        usageIn(store, of, record.uid),
+      ])
+      return {
+        ...summary(record),
+        input: decode(record.args ?? record.input),
+        steps: stepsOf(steps),
+        waits: waitsOf(waits),
+        usage,
+      }
     },
     async list({ status, tool, limit = 100, after = '' } = {}) {
       if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= mostListed)) {
-        throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`)
+        throw new PawlError(
+          'config_invalid',
+          `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`,
+        )
       }
       const found: CallSummary[] = []
       for (let from = after; ;) {

@@ -75,7 +75,11 @@ export class Switches {
 
   async switchOff(of: Scope, name: string): Promise<boolean> {
     if (!(await this.isOn(of, name))) return false
-    await this.#store().commit({ guards: [], keep: [{ ...nameOf(of, name), value: null }], events: this.told(of, [name], false) })
+    await this.#store().commit({
+      guards: [],
+      keep: [{ ...nameOf(of, name), value: null }],
+      events: this.told(of, [name], false),
+    })
     return true
   }
 }

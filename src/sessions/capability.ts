@@ -47,11 +47,13 @@ export class Capabilities {
     const named = new Map<string, string>()
     for (const { name, tools = [], requires = [] } of all) {
       for (const tool of tools) {
-        if (named.has(tool.name)) throw wrong(`'${name}' and '${named.get(tool.name)}' both have the tool '${tool.name}'`)
+        if (named.has(tool.name))
+          throw wrong(`'${name}' and '${named.get(tool.name)}' both have the tool '${tool.name}'`)
         named.set(tool.name, name)
         this.#owners.set(tool, name)
       }
-      for (const other of requires) if (!this.#all.has(other)) throw wrong(`'${name}' requires '${other}', which there is not`)
+      for (const other of requires)
+        if (!this.#all.has(other)) throw wrong(`'${name}' requires '${other}', which there is not`)
     }
   }
 
@@ -75,7 +77,8 @@ export class Capabilities {
         `The name is ${JSON.stringify(name)}; there are: ${[...this.#all.keys()].join(', ') || 'none'}.`,
       )
     const found = [name]
-    for (const each of found) for (const other of this.#all.get(each)?.requires ?? []) if (!found.includes(other)) found.push(other)
+    for (const each of found)
+      for (const other of this.#all.get(each)?.requires ?? []) if (!found.includes(other)) found.push(other)
     return found
   }
 
@@ -97,22 +100,33 @@ export class Capabilities {
   /** After those of the frame; null if there are none. */
   instructions(on: ReadonlySet<string>, first: string | null): string | null {
     const own = this.#those(on).flatMap(({ name, instructions }) =>
-      instructions === undefined || instructions.trim() === '' ? [] : [`<capability name="${name}">\n${instructions}\n</capability>`],
+      instructions === undefined || instructions.trim() === ''
+        ? []
+        : [`<capability name="${name}">\n${instructions}\n</capability>`],
     )
     const all = first === null ? own : [first, ...own]
     return all.length === 0 ? null : all.join('\n\n')
   }
 
   limits(on: ReadonlySet<string>): CapabilityLimits {
-    const least = (of: keyof CapabilityLimits): number => Math.min(...this.#those(on).map(({ limits }) => limits?.[of] ?? Infinity))
-    return { steps: least('steps'), invalid: least('invalid'), historyTokens: least('historyTokens'), cost: least('cost') }
+    const least = (of: keyof CapabilityLimits): number =>
+      Math.min(...this.#those(on).map(({ limits }) => limits?.[of] ?? Infinity))
+    return {
+      steps: least('steps'),
+      invalid: least('invalid'),
+      historyTokens: least('historyTokens'),
+      cost: least('cost'),
+    }
   }
 
   /**
    * Each silent where its capability is off; but for calls of the capability's own tools: what was begun while it was on is not let go unwatched. `toolOf`: the
    * tool that a session means by a name.
    */
-  hooks(switchedOn: (of: Scope, name: string) => Promise<boolean>, toolOf: (of: Scope, name: string) => Tool | undefined): Hook[] {
+  hooks(
+    switchedOn: (of: Scope, name: string) => Promise<boolean>,
+    toolOf: (of: Scope, name: string) => Tool | undefined,
+  ): Hook[] {
     const isOn = async (facts: HookFacts, name: string): Promise<boolean> => {
       const tool = toolOf(facts, facts.tool)
       return (tool !== undefined && this.#owners.get(tool) === name) || switchedOn(facts, name)
@@ -121,13 +135,22 @@ export class Capabilities {
       checkHooks(hooks).map(({ name: own, before, after, project }) => ({
         name: own,
         ...(before
-          ? { before: async (facts: Parameters<typeof before>[0]) => ((await isOn(facts, name)) ? before(facts) : undefined) }
+          ? {
+              before: async (facts: Parameters<typeof before>[0]) =>
+                (await isOn(facts, name)) ? before(facts) : undefined,
+            }
           : {}),
         ...(after
-          ? { after: async (...given: Parameters<typeof after>) => ((await isOn(given[0], name)) ? after(...given) : undefined) }
+          ? {
+              after: async (...given: Parameters<typeof after>) =>
+                (await isOn(given[0], name)) ? after(...given) : undefined,
+            }
           : {}),
         ...(project
-          ? { project: async (...given: Parameters<typeof project>) => ((await isOn(given[0], name)) ? project(...given) : undefined) }
+          ? {
+              project: async (...given: Parameters<typeof project>) =>
+                (await isOn(given[0], name)) ? project(...given) : undefined,
+            }
           : {}),
       })),
     )
@@ -146,7 +169,8 @@ const limitFields = new Set(['steps', 'invalid', 'historyTokens', 'cost'])
 
 function checked(given: Capability): Capability {
   if (typeof given?.name !== 'string' || !shape.test(given.name)) throw wrong('A name is 1 to 64 of A-Z a-z 0-9 _ . -')
-  for (const field of Object.keys(given)) if (!fields.has(field)) throw wrong(`'${given.name}' has '${field}', which no capability has`)
+  for (const field of Object.keys(given))
+    if (!fields.has(field)) throw wrong(`'${given.name}' has '${field}', which no capability has`)
   const { tools = [], instructions, limits = {}, hooks = [], requires = [] } = given
   for (const [what, list] of Object.entries({ tools, hooks, requires }))
     if (!Array.isArray(list)) throw wrong(`${what} of '${given.name}' is not a list`)
@@ -158,7 +182,8 @@ function checked(given: Capability): Capability {
     if (!limitFields.has(what)) throw wrong(`limits of '${given.name}' has '${what}', which no capability has`)
     if (what === 'cost') {
       if (!isCost(value)) throw wrong(`limits.cost of '${given.name}' is not a number above 0`)
-    } else if (!Number.isSafeInteger(value) || value < 1) throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
+    } else if (!Number.isSafeInteger(value) || value < 1)
+      throw wrong(`limits.${what} of '${given.name}' is not a whole number from 1 on`)
   }
   return given
 }

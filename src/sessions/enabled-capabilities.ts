@@ -34,7 +34,11 @@ export class Switched {
 
   /** For the host. */
   get handle(): SessionCapabilities {
-    return { list: () => this.list(), switchOn: (name) => this.#switchOn(name), switchOff: (name) => this.#switchOff(name) }
+    return {
+      list: () => this.list(),
+      switchOn: (name) => this.#switchOn(name),
+      switchOff: (name) => this.#switchOff(name),
+    }
   }
 
   /** What a model has of these, as far as is known here. */

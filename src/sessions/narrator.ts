@@ -29,7 +29,10 @@ interface NarratorHost {
   tools(tenant: string, session: string): Toolset
 }
 
-type CallEvent = Extract<EventRecord, { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' | 'wait.opened' }>
+type CallEvent = Extract<
+  EventRecord,
+  { type: 'call.received' | 'call.started' | 'call.parked' | 'call.settled' | 'wait.opened' }
+>
 
 export function narrator(host: NarratorHost): Narrator {
   const clean = <T>(value: T): T => host.redact.deep(value)
@@ -85,14 +88,21 @@ const mayHoldSecrets = ({ sealAll }: NarratorHost, { uid }: CallRecord, { root, 
   sealAll ? root !== undefined || inTask !== undefined || task !== undefined : isSealedUid(uid)
 
 /** Arguments without what nobody may read; undefined where the contract is not here that would tell, and there is something to be told. */
-function shownIn(entry: Entry | undefined, { terms }: Pick<CallRecord, 'terms'>, input: Json, tools: Toolset): Json | undefined {
+function shownIn(
+  entry: Entry | undefined,
+  { terms }: Pick<CallRecord, 'terms'>,
+  input: Json,
+  tools: Toolset,
+): Json | undefined {
   if (entry?.tool) return shownArgs(entry.tool, input, () => tools, hidden)
   return terms !== null && (JSON.parse(terms) as CallTerms).untold ? undefined : input
 }
 
 /** Words that nobody has accepted are shown to nobody (POL-9). */
 const narratedOf = ({ name, sensitive, tool, remote }: Entry): Narrated =>
-  remote?.held() ? { name, sensitive } : { name, sensitive, title: tool?.title ?? remote?.title, narrate: tool?.narrate }
+  remote?.held()
+    ? { name, sensitive }
+    : { name, sensitive, title: tool?.title ?? remote?.title, narrate: tool?.narrate }
 
 function phaseOf(event: CallEvent): Told {
   if (event.type === 'call.parked' || event.type === 'wait.opened') return 'waiting'
@@ -106,7 +116,11 @@ function valueOf(outcome: string): Json | undefined {
   return ended.status === 'success' ? ended.value : undefined
 }
 
-async function ofAnswer(host: NarratorHost, event: Extract<EventRecord, { type: 'turn.answered' }>, about: About): Promise<string> {
+async function ofAnswer(
+  host: NarratorHost,
+  event: Extract<EventRecord, { type: 'turn.answered' }>,
+  about: About,
+): Promise<string> {
   const { tenant, session, body } = event
   const kept = await host.store.kept(messageName({ tenant, session }, body.message))
   const { message } = (kept ? decode(kept.value) : {}) as { message?: Message }

@@ -5,4 +5,5 @@ import type { Outcome } from '../core/outcome.ts'
 /** Why: on record, so that the next attempt knows. */
 export const takenDown = 'The call above it was stopped'
 export const wasTakenDown = (outcome: Outcome): boolean =>
-  outcome.status === 'cancelled' && (outcome.cancellation.message === takenDown || outcome.cancellation.message.startsWith(`${takenDown};`))
+  outcome.status === 'cancelled' &&
+  (outcome.cancellation.message === takenDown || outcome.cancellation.message.startsWith(`${takenDown};`))

@@ -58,7 +58,9 @@ export class Standing {
 
   /** What records call the tools that are gone and still needed: a parked call of theirs must find its way back. */
   get keys(): readonly string[] {
-    return [...new Set(this.#older.values())].flatMap(({ calls, tools }) => calls.flatMap(({ tool }) => (tools.recorded(tool) ? tool : [])))
+    return [...new Set(this.#older.values())].flatMap(({ calls, tools }) =>
+      calls.flatMap(({ tool }) => (tools.recorded(tool) ? tool : [])),
+    )
   }
 
   #keep(batch: OpenBatch): void {

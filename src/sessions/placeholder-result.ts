@@ -36,4 +36,5 @@ export const notice = ({ callId, name, parts }: Pick<CallOutcome, 'callId' | 'na
   ])
 
 /** What a tool gave cannot begin another notice, or say that it is one. */
-const quoted = (part: ModelPart): ModelPart => (part.type === 'text' ? { type: 'text', text: quotedInNotice(part.text) } : part)
+const quoted = (part: ModelPart): ModelPart =>
+  part.type === 'text' ? { type: 'text', text: quotedInNotice(part.text) } : part

@@ -47,7 +47,13 @@ export async function recordingOf(store: Store, of: { tenant: string; session: s
   const attachments: Recording['attachments'][number][] = []
   for (const id of ids) {
     const found = await store.attachment(of.tenant, id)
-    if (found) attachments.push({ id, mediaType: found.mediaType, name: found.name, base64: Buffer.from(found.data).toString('base64') })
+    if (found)
+      attachments.push({
+        id,
+        mediaType: found.mediaType,
+        name: found.name,
+        base64: Buffer.from(found.data).toString('base64'),
+      })
   }
   return { format: 1, ...of, calls, attachments }
 }

@@ -51,7 +51,9 @@ export async function untilOpen(
   try {
     lookAgain()
     await promise
-    return await Promise.all(batch.calls.map(async (_, order) => batch.outcomeOf(order) ?? (await openCall(batch, order, store))))
+    return await Promise.all(
+      batch.calls.map(async (_, order) => batch.outcomeOf(order) ?? (await openCall(batch, order, store))),
+    )
   } finally {
     batch.onDone = null
     stopListening()
@@ -86,7 +88,16 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   }
   if (!wait || wait.resolution !== null) return { status: 'running', ...about, parts: placeholder('running') }
   const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
-  const kept = waitsFor === 'client' && record ? await store.kept(itemName('client', record.position, wait.id)) : undefined
+  const kept =
+    waitsFor === 'client' && record ? await store.kept(itemName('client', record.position, wait.id)) : undefined
   const input = kept ? { input: decode((JSON.parse(kept.value) as AskItem).args) } : {}
-  return { status: 'waiting', for: waitsFor, waitId: wait.id, until: wait.deadline, ...about, parts: placeholder(waitsFor), ...input }
+  return {
+    status: 'waiting',
+    for: waitsFor,
+    waitId: wait.id,
+    until: wait.deadline,
+    ...about,
+    parts: placeholder(waitsFor),
+    ...input,
+  }
 }

@@ -5,7 +5,15 @@ import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
 import { eventOf, ofSession } from '../store/records/event.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import { agentName, isTurn, parentName, type ParentRow, turnBatch } from '../store/records/conversation.ts'
-import { childrenOf, choreName, endName, type EndRow, movedId, type TaskRow, wakeName } from '../store/records/task-record.ts'
+import {
+  childrenOf,
+  choreName,
+  endName,
+  type EndRow,
+  movedId,
+  type TaskRow,
+  wakeName,
+} from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { OnEnd } from '../core/task-state.ts'
 import { everyKept } from '../store/iterate-documents.ts'
@@ -80,7 +88,10 @@ export async function endSession(host: BackgroundHost, owner: Owner, how: Sessio
 }
 
 /** Of a task that has started others, on record with its end. Null: it has not, nor has anything that it called, on whatever worker. */
-export async function endOfTask(store: Store, { request: { position, uid }, options }: Invocation): Promise<ChoreToPut | null> {
+export async function endOfTask(
+  store: Store,
+  { request: { position, uid }, options }: Invocation,
+): Promise<ChoreToPut | null> {
   const parent = options.task?.id as string
   const { tenant, session } = position
   const [first] = await store.keptOf({ of: 'task-child', tenant, session, after: childrenOf(parent), limit: 1 })
@@ -114,7 +125,9 @@ export const ending =
 const baseMs = 1_000
 const capMs = 60_000
 
-function stoppedBy(stopped: Stop): { settle: { status: 'cancelled'; cancellation: { message: string; source: 'cancellation' } } } {
+function stoppedBy(stopped: Stop): {
+  settle: { status: 'cancelled'; cancellation: { message: string; source: 'cancellation' } }
+} {
   if ('over' in stopped) throw stopped.over
   return { settle: { status: 'cancelled', cancellation: { message: stopped.cancel, source: 'cancellation' } } }
 }
@@ -145,7 +158,9 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
     await endTurns(host, of, chore)
   }
   let ended = 0
-  for await (const { key, value } of chore.parent === undefined ? openTasks(store, of) : childTasks(store, of, chore.parent)) {
+  for await (const { key, value } of chore.parent === undefined
+    ? openTasks(store, of)
+    : childTasks(store, of, chore.parent)) {
     const row = JSON.parse(value) as TaskRow
     if (row.kind === monitorKind) continue // it ended with its schedule
     if ((chore.tasks ?? row.onEnd) === 'cancel') {
@@ -153,15 +168,22 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
       if (await readable(() => engine().cancel(row.uid, { reason: chore.reason, by: chore.by }))) ended++
     }
     // Of what goes on nobody is there to hear.
-    else if (chore.parent === undefined) await store.commit({ guards: [], keep: [{ ...wakeName(of, key), value: null }], events: [] })
+    else if (chore.parent === undefined)
+      await store.commit({ guards: [], keep: [{ ...wakeName(of, key), value: null }], events: [] })
   }
   if (chore.parent === undefined)
-    for await (const { key } of everyKept(store, { of: agentName(of, '').of, ...of })) await endAgent(host, of, key, chore)
+    for await (const { key } of everyKept(store, { of: agentName(of, '').of, ...of }))
+      await endAgent(host, of, key, chore)
   return ended
 }
 
 /** The session of an agent ends with the one above it, with all that it has started, and on record likewise. Who works for what goes on goes on. */
-async function endAgent(host: BackgroundHost, of: Scope, agent: string, { tasks, reason, by }: Omit<Chore, 'parent'>): Promise<void> {
+async function endAgent(
+  host: BackgroundHost,
+  of: Scope,
+  agent: string,
+  { tasks, reason, by }: Omit<Chore, 'parent'>,
+): Promise<void> {
   const { store } = host
   const below = { tenant: of.tenant, session: agent }
   const kept = await store.kept(parentName(below))
@@ -181,7 +203,12 @@ const callOf = (store: Store, uid: string): Promise<CallRecord | undefined> => r
 
 /** Whether a call goes on when its session ends: under a task that does, or because the program made it. */
 async function goesOn(store: Store, of: Scope, call: CallRecord, tasks: OnEnd | undefined): Promise<boolean> {
-  const { task, inTask, root = call.uid, turn } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const {
+    task,
+    inTask,
+    root = call.uid,
+    turn,
+  } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
   const isOpen = async (uid: string): Promise<boolean> => ((await callOf(store, uid))?.state ?? 'settled') !== 'settled'
   const kept = await taskRow(store, of, inTask ?? task?.id ?? movedId(root))
   const row = kept && (JSON.parse(kept.value) as TaskRow)
@@ -205,7 +232,11 @@ async function endWhatStarts(host: SchedulesHost, owner: Owner): Promise<void> {
   for (const { id } of await triggers.list()) await triggers.unsubscribe(id)
 }
 
-async function* childTasks(store: Store, of: { tenant: string; session: string }, parent: string): AsyncGenerator<Kept, void> {
+async function* childTasks(
+  store: Store,
+  of: { tenant: string; session: string },
+  parent: string,
+): AsyncGenerator<Kept, void> {
   const prefix = childrenOf(parent)
   for await (const { key } of everyKept(store, { of: 'task-child', ...of }, prefix)) {
     if (!key.startsWith(prefix)) return

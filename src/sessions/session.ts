@@ -22,7 +22,16 @@ import type { Tasks, TasksOfSession } from '../tools/context/tasks.ts'
 import type { Registry } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { type CallAsk, type CallOutcome, checkAsk, checkAsks, checkBatch, checkTurn, type OpenCall, type Until } from './call-request.ts'
+import {
+  type CallAsk,
+  type CallOutcome,
+  checkAsk,
+  checkAsks,
+  checkBatch,
+  checkTurn,
+  type OpenCall,
+  type Until,
+} from './call-request.ts'
 import type { Place } from './call-record.ts'
 import type { Batches } from './batch.ts'
 import type { Calls } from './calls.ts'
@@ -187,7 +196,10 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     }
   }
   if (options.tools && !host.works) {
-    throw new PawlError('config_invalid', 'Tools of one session run where the session is; this runtime has worker: false and runs nothing.')
+    throw new PawlError(
+      'config_invalid',
+      'Tools of one session run where the session is; this runtime has worker: false and runs nothing.',
+    )
   }
   const layer = options.tools && host.registry.layer(tenant, id, options.tools)
   const standing = (): Toolset => layer?.toolset ?? host.registry.live(tenant, id)
@@ -226,11 +238,23 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       const found = offered()
       const tools = found instanceof Promise ? await found : found
       const within = tools === standing() ? {} : { within: tools.offered }
-      const how = { tools, ...within, batch: named, onFailure, ...turnOf(turn), ...after, ...(signal ? { signal } : {}) }
+      const how = {
+        tools,
+        ...within,
+        batch: named,
+        onFailure,
+        ...turnOf(turn),
+        ...after,
+        ...(signal ? { signal } : {}),
+      }
       if (until === 'settled') return host.batches.run(place, calls, how)
       return host.records.until(() => host.batches.start(place, calls, how), until)
     }) as Session['run'],
-    call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: { id?: string; batch?: string; turn?: string } = {}): CallHandle<Output> {
+    call<Ask, Output>(
+      tool: Tool<Ask, Output>,
+      input: Ask,
+      how: { id?: string; batch?: string; turn?: string } = {},
+    ): CallHandle<Output> {
       const { id: given, batch: named, turn, ...rest } = how
       const batch = named === undefined ? '' : checkBatch(named)
       const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
@@ -238,7 +262,14 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       const stop = new AbortController()
       let settled = false
       const outcome = host.batches
-        .run(place, [call], { tools: standing(), batch, ...turnOf(turn), onFailure: 'continue', signal: stop.signal, byHost: true })
+        .run(place, [call], {
+          tools: standing(),
+          batch,
+          ...turnOf(turn),
+          onFailure: 'continue',
+          signal: stop.signal,
+          byHost: true,
+        })
         .then(([first]) => {
           settled = true
           return first as unknown as CallOutcome<Output>
@@ -260,11 +291,14 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     usage: () => host.usage({ tenant, session: id }),
     recording: () => host.records.recording({ tenant, session: id }),
     cancel: (reason = 'The session was cancelled', by) =>
-      host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () => host.records.open({ tenant, session: id })),
+      host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () =>
+        host.records.open({ tenant, session: id }),
+      ),
     end: (how) => host.end(place, how),
     answer: (callId, answer, at) => host.people.clients.answer({ tenant, session: id }, callId, answer, at),
     handedOut: () => host.people.clients.list({ tenant, session: id }),
-    supersede: (reason = 'A new message came first', by) => supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
+    supersede: (reason = 'A new message came first', by) =>
+      supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
     tasks: sessionTasks(host.tasks(place)),
@@ -306,7 +340,10 @@ async function supersede(
 function policyOf(policy: SessionOptions['policy']): { policy?: PolicyDefinition } {
   if (policy === undefined) return {}
   if ('decide' in policy)
-    throw new PawlError('config_invalid', 'The policy of a session is data: functions belong to createRuntime({ policy }).')
+    throw new PawlError(
+      'config_invalid',
+      'The policy of a session is data: functions belong to createRuntime({ policy }).',
+    )
   definePolicy(policy)
   return { policy: recorded(policy) }
 }

@@ -16,13 +16,28 @@ export interface TaskAsking {
   sealFor(sensitive: boolean): Seal | null
 }
 
-export function askTask(host: TaskAsking, place: Place, call: CallAsk, { batch, task }: { batch: string; task?: TaskTerms }): Asked {
+export function askTask(
+  host: TaskAsking,
+  place: Place,
+  call: CallAsk,
+  { batch, task }: { batch: string; task?: TaskTerms },
+): Asked {
   checkAsk(call)
   const entry = host.toolsOf(place).find(call.name)
   const limits: ArgumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
-  const alone = { occurrence: 0, order: 0, line: null, stop: false, root: undefined, above: undefined, turn: place.turn }
+  const alone = {
+    occurrence: 0,
+    order: 0,
+    line: null,
+    stop: false,
+    root: undefined,
+    above: undefined,
+    turn: place.turn,
+  }
   // The host names the tool, or has let the model name it: what may be run in the background is not internal by accident.
-  return askedOf(call, entry, place, { batch, byHost: true, task, ...alone }, limits, () => host.sealFor(entry?.sensitive === true))
+  return askedOf(call, entry, place, { batch, byHost: true, task, ...alone }, limits, () =>
+    host.sealFor(entry?.sensitive === true),
+  )
 }
 
 /** On whose behalf a body starts tasks, and what started them. */

@@ -22,13 +22,19 @@ export interface SealedOptions {
 
 export function sealed(store: Store, { seal, all, unreadable = () => {} }: SealedOptions): Store {
   const sealer = new Sealer(seal)
-  const into = (change: Change): Change => (all || isSealedUid(callOf(change)) ? sealer.change(change) : sealer.plain(change))
+  const into = (change: Change): Change =>
+    all || isSealedUid(callOf(change)) ? sealer.change(change) : sealer.plain(change)
   const calls = (records: readonly CallRecord[]): CallRecord[] => records.map((record) => sealer.openCall(record))
   const waits = (records: readonly WaitRecord[]): WaitRecord[] => records.map((record) => sealer.openWait(record))
   const maybeCall = (record: CallRecord | undefined): CallRecord | undefined => record && sealer.openCall(record)
   const maybeWait = (record: WaitRecord | undefined): WaitRecord | undefined => record && sealer.openWait(record)
   /** What the one row that cannot be opened becomes, so that the others of its read go on. */
-  const each = <T>(rows: readonly T[], open: (row: T) => T, instead: (row: T) => readonly T[], what: (row: T) => string): T[] =>
+  const each = <T>(
+    rows: readonly T[],
+    open: (row: T) => T,
+    instead: (row: T) => readonly T[],
+    what: (row: T) => string,
+  ): T[] =>
     rows.flatMap((row) => {
       try {
         return [open(row)]
@@ -129,9 +135,11 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
 const unreadableReason = '[sealed, and cannot be opened]'
 
 /** Synchronous where the store is. */
-const when = <A, B>(soon: Soon<A>, then: (value: A) => B): Soon<B> => (soon instanceof Promise ? soon.then(then) : then(soon))
+const when = <A, B>(soon: Soon<A>, then: (value: A) => B): Soon<B> =>
+  soon instanceof Promise ? soon.then(then) : then(soon)
 
-const flat = <A, B>(soon: Soon<A>, then: (value: A) => Soon<B>): Soon<B> => (soon instanceof Promise ? soon.then(then) : then(soon))
+const flat = <A, B>(soon: Soon<A>, then: (value: A) => Soon<B>): Soon<B> =>
+  soon instanceof Promise ? soon.then(then) : then(soon)
 
 /** The call a change is about. */
 function callOf({ guards, insertCall, updateCall, steps, events }: Change): string {
@@ -143,12 +151,18 @@ function callOf({ guards, insertCall, updateCall, steps, events }: Change): stri
 const ofCall = (uid: string, field: string): Place => ({ record: frame('call', uid), field })
 const ofStep = ({ call, key }: StepRecord, field: string): Place => ({ record: frame('step', call, key), field })
 const ofWait = (id: string, field: string): Place => ({ record: frame('wait', id), field })
-const ofAttachment = ({ tenant, id }: AttachmentRecord, field: string): Place => ({ record: frame('attachment', tenant, id), field })
+const ofAttachment = ({ tenant, id }: AttachmentRecord, field: string): Place => ({
+  record: frame('attachment', tenant, id),
+  field,
+})
 /** What was asked is bound to the place of the call: moved to another session or tenant, it cannot be opened. */
 const ofInput = (uid: string, { tenant, session, batch, id, occurrence }: CallPosition): Place =>
   ofCall(uid, `input ${frame(tenant, session, batch, id, occurrence)}`)
 
-const ofKept = ({ of, tenant, session, key }: KeptName): Place => ({ record: frame('kept', of, tenant, session, key), field: 'value' })
+const ofKept = ({ of, tenant, session, key }: KeptName): Place => ({
+  record: frame('kept', of, tenant, session, key),
+  field: 'value',
+})
 
 type ToKeep = NonNullable<Change['keep']>[number]
 const mustBeSealed = ({ secret, value }: ToKeep): boolean => value !== null && (secret === true || isSealedText(value))
@@ -172,8 +186,10 @@ class Sealer {
     }
     if (change.events.some(posesAsSealed))
       next = { ...next, events: change.events.map((each) => (posesAsSealed(each) ? this.#event(each) : each)) }
-    if (change.keep?.some(mustBeSealed)) next = { ...next, keep: change.keep.map((each) => (mustBeSealed(each) ? this.#kept(each) : each)) }
-    const posing = (each: AttachmentRecord): boolean => isSealedBytes(each.data) || (each.name !== null && isSealedText(each.name))
+    if (change.keep?.some(mustBeSealed))
+      next = { ...next, keep: change.keep.map((each) => (mustBeSealed(each) ? this.#kept(each) : each)) }
+    const posing = (each: AttachmentRecord): boolean =>
+      isSealedBytes(each.data) || (each.name !== null && isSealedText(each.name))
     if (attachments?.some(posing))
       next = { ...next, attachments: attachments.map((each) => (posing(each) ? this.#attachment(each) : each)) }
     return next
@@ -184,11 +200,18 @@ class Sealer {
     return {
       ...change,
       ...(insertCall ? { insertCall: this.#call(insertCall) } : {}),
-      ...(updateCall ? { updateCall: { ...updateCall, progress: this.#progress(updateCall.uid, updateCall.progress) } } : {}),
+      ...(updateCall
+        ? { updateCall: { ...updateCall, progress: this.#progress(updateCall.uid, updateCall.progress) } }
+        : {}),
       ...(steps ? { steps: steps.map((each) => this.#step(each)) } : {}),
       ...(insertWaits ? { insertWaits: insertWaits.map((each) => this.#wait(each)) } : {}),
       ...(resolveWait
-        ? { resolveWait: { ...resolveWait, resolution: this.#in(resolveWait.resolution, ofWait(resolveWait.id, 'resolution')) } }
+        ? {
+            resolveWait: {
+              ...resolveWait,
+              resolution: this.#in(resolveWait.resolution, ofWait(resolveWait.id, 'resolution')),
+            },
+          }
         : {}),
       ...(attachments ? { attachments: attachments.map((each) => this.#attachment(each)) } : {}),
       ...(keep ? { keep: keep.map((each) => this.#kept(each)) } : {}),
@@ -218,7 +241,11 @@ class Sealer {
   openStep(step: StepRecord): StepRecord {
     const must = isSealedUid(step.call)
     if (!must && !looksSealed(step.input) && !looksSealed(step.value)) return step
-    return { ...step, input: this.#out(step.input, ofStep(step, 'input'), must), value: this.#out(step.value, ofStep(step, 'value'), must) }
+    return {
+      ...step,
+      input: this.#out(step.input, ofStep(step, 'input'), must),
+      value: this.#out(step.value, ofStep(step, 'value'), must),
+    }
   }
 
   openWait(wait: WaitRecord): WaitRecord {
@@ -235,7 +262,8 @@ class Sealer {
   openAttachment(found: AttachmentRecord): AttachmentRecord {
     const must = isSealedUid(found.id)
     if (!must && !isSealedBytes(found.data) && !looksSealed(found.name)) return found
-    const data = must || isSealedBytes(found.data) ? this.#seal.openBytes(found.data, ofAttachment(found, 'data')) : found.data
+    const data =
+      must || isSealedBytes(found.data) ? this.#seal.openBytes(found.data, ofAttachment(found, 'data')) : found.data
     return { ...found, data, name: this.#out(found.name, ofAttachment(found, 'name'), must) }
   }
 
@@ -243,7 +271,8 @@ class Sealer {
     const text = textIn(event)
     if (text === null) return event
     // A payload is sealed as its JSON; plain, it need not be a text.
-    if (typeof text !== 'string') return isSealedUid(event.call) ? withText(event, this.#out('', ofEvent(event), true)) : event
+    if (typeof text !== 'string')
+      return isSealedUid(event.call) ? withText(event, this.#out('', ofEvent(event), true)) : event
     const opened = this.#out(text, ofEvent(event), isSealedUid(event.call))
     if (opened === text) return event
     return withText(event, event.type === 'wait.announced' ? JSON.parse(opened) : opened)
@@ -281,16 +310,28 @@ class Sealer {
   }
 
   #step(step: StepRecord): StepRecord {
-    return { ...step, input: this.#in(step.input, ofStep(step, 'input')), value: this.#in(step.value, ofStep(step, 'value')) }
+    return {
+      ...step,
+      input: this.#in(step.input, ofStep(step, 'input')),
+      value: this.#in(step.value, ofStep(step, 'value')),
+    }
   }
 
   #wait(wait: WaitRecord): WaitRecord {
     const { id, terms, resolution } = wait
-    return { ...wait, terms: this.#in(terms, ofWait(id, 'terms')), resolution: this.#in(resolution, ofWait(id, 'resolution')) }
+    return {
+      ...wait,
+      terms: this.#in(terms, ofWait(id, 'terms')),
+      resolution: this.#in(resolution, ofWait(id, 'resolution')),
+    }
   }
 
   #attachment(each: AttachmentRecord): AttachmentRecord {
-    return { ...each, name: this.#in(each.name, ofAttachment(each, 'name')), data: this.#seal.bytes(each.data, ofAttachment(each, 'data')) }
+    return {
+      ...each,
+      name: this.#in(each.name, ofAttachment(each, 'name')),
+      data: this.#seal.bytes(each.data, ofAttachment(each, 'data')),
+    }
   }
 
   #kept(each: ToKeep): ToKeep {
@@ -300,7 +341,10 @@ class Sealer {
   #event(event: NewEvent): NewEvent {
     const text = textIn(event)
     if (text === null) return event
-    return withText(event, this.#in(event.type === 'wait.announced' ? JSON.stringify(text) : (text as string), ofEvent(event)))
+    return withText(
+      event,
+      this.#in(event.type === 'wait.announced' ? JSON.stringify(text) : (text as string), ofEvent(event)),
+    )
   }
 }
 

@@ -29,7 +29,11 @@ export function fold(changes: readonly Change[]): Folded {
     const record = insert.get(at) as CallRecord
     // Anything but a plain write of the holder ends the folding of its call: what follows must see the row as it is.
     const plain =
-      !change.take && change.guards.length === 1 && guard?.kind === 'holds' && guard.call === uid && guard.fence === record.fence
+      !change.take &&
+      change.guards.length === 1 &&
+      guard?.kind === 'holds' &&
+      guard.call === uid &&
+      guard.fence === record.fence
     if (!plain) {
       open.delete(uid)
       continue

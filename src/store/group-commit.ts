@@ -157,10 +157,14 @@ function tell({ heard }: Entry, answer: Written): void {
 
 /** Whether a change may have made a call claimable, or answered a wait. */
 const mayWake = ({ resolveWait, updateCall, insertCall }: Change): boolean =>
-  resolveWait !== undefined || (updateCall?.release === true && wantsWorker(updateCall.progress.state)) || insertCall?.owner === null
+  resolveWait !== undefined ||
+  (updateCall?.release === true && wantsWorker(updateCall.progress.state)) ||
+  insertCall?.owner === null
 
 /** A call that is settled or parked is let go of, but there is nothing to claim. */
 const wantsWorker = (state: CallState): boolean => state !== 'settled' && state !== 'parked'
 
 const unavailable = (cause: unknown): PawlError =>
-  cause instanceof PawlError ? cause : new PawlError('store_unavailable', `Writing failed: ${(cause as Error).message}.`, { cause })
+  cause instanceof PawlError
+    ? cause
+    : new PawlError('store_unavailable', `Writing failed: ${(cause as Error).message}.`, { cause })

@@ -60,7 +60,10 @@ export class Heart {
 
   /** Whether the thread must renew now: half of the lease is gone, so the loop is late, and it is not late for too long. */
   isWanted(now: number): boolean {
-    return now > this.until - this.leaseMs / 2 && now - Number(Atomics.load(this.#instants, instants.sign)) < patience * this.leaseMs
+    return (
+      now > this.until - this.leaseMs / 2 &&
+      now - Number(Atomics.load(this.#instants, instants.sign)) < patience * this.leaseMs
+    )
   }
 }
 

@@ -17,9 +17,12 @@ const settingAt = (n: number): string => (n === 0 ? 'secret_fingerprint' : `secr
 
 export async function openKeys(store: Store, given: KeyOptions | undefined): Promise<HostKeys> {
   const secret = given?.secret === undefined ? await store.secret() : Buffer.from(given.secret)
-  if (!secret) throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own: give keys: { secret }.`)
+  if (!secret)
+    throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own: give keys: { secret }.`)
   const current = longEnough(secret, 'keys.secret')
-  const previous = (given?.previous ?? []).map((each, index) => longEnough(Buffer.from(each), `keys.previous[${index}]`))
+  const previous = (given?.previous ?? []).map((each, index) =>
+    longEnough(Buffer.from(each), `keys.previous[${index}]`),
+  )
   const all = [current, ...previous]
   const byFingerprint = new Map(all.map((each) => [fingerprintOf(each.bytes), each]))
   const own = fingerprintOf(current.bytes)

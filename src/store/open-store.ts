@@ -29,17 +29,25 @@ export async function openStore({ store, commit }: StoreChoice, clock: Clock): P
     const { sqliteStore } = await import('./sqlite/sqlite-store.ts')
     return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
   }
-  if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store)) return openPostgres(store, commit ?? 'power', clock)
+  if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store))
+    return openPostgres(store, commit ?? 'power', clock)
   if (typeof store === 'object' && store !== null) return openPostgres(store, commit ?? 'power', clock)
   const told = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
-  throw new PawlError('config_invalid', `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`)
+  throw new PawlError(
+    'config_invalid',
+    `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`,
+  )
 }
 
 async function openPostgres(connection: string | PgPool, commit: 'power' | 'process', clock: Clock): Promise<Store> {
   const postgres = await import('./postgres/postgres-store.ts').catch((cause: unknown) => {
     throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
   })
-  return postgres.postgresStore({ connection: connection as Parameters<typeof postgres.postgresStore>[0]['connection'], commit, clock })
+  return postgres.postgresStore({
+    connection: connection as Parameters<typeof postgres.postgresStore>[0]['connection'],
+    commit,
+    clock,
+  })
 }
 
 /** The form in which values, outcomes, events and options are recorded. A migration that changes one raises the number in the store. */

@@ -2,7 +2,10 @@ import type { Soon } from '../core/maybe-promise.ts'
 import { isUnreadable } from '../security/seal.ts'
 
 /** What a read gives; undefined, once it was told, where the row cannot be opened: that concerns nothing but what it is about (DUR-12). */
-export async function readable<T>(read: () => Soon<T>, told: (error: unknown) => void = () => {}): Promise<T | undefined> {
+export async function readable<T>(
+  read: () => Soon<T>,
+  told: (error: unknown) => void = () => {},
+): Promise<T | undefined> {
   try {
     return await read()
   } catch (error) {

@@ -24,14 +24,21 @@ interface MonitoredSchedule {
 }
 
 const succeeded: Outcome = { status: 'success', value: null, summary: 'Scheduled monitor completed' }
-const cancelled: Outcome = { status: 'cancelled', cancellation: { message: 'The schedule was cancelled', source: 'cancellation' } }
+const cancelled: Outcome = {
+  status: 'cancelled',
+  cancellation: { message: 'The schedule was cancelled', source: 'cancellation' },
+}
 
 export async function readMonitor(store: Store, kept: Kept, row: TaskRow): Promise<Task> {
   const of = { tenant: kept.tenant, session: kept.session }
   const there = row.ended ? undefined : await store.kept(scheduleName(of, row.links.schedule ?? ''))
   const schedule = there && (JSON.parse(there.value) as MonitoredSchedule)
   const mine = schedule?.monitor === kept.key ? schedule : undefined
-  const { state = mine ? 'running' : 'cancelled', at = mine?.lastAt ?? row.createdAt, runs = mine?.runs ?? 0 } = row.ended ?? {}
+  const {
+    state = mine ? 'running' : 'cancelled',
+    at = mine?.lastAt ?? row.createdAt,
+    runs = mine?.runs ?? 0,
+  } = row.ended ?? {}
   const outcome = state === 'running' ? null : state === 'succeeded' ? succeeded : cancelled
   return {
     id: kept.key,
@@ -39,11 +46,17 @@ export async function readMonitor(store: Store, kept: Kept, row: TaskRow): Promi
     title: row.title,
     tool: row.tool,
     state,
-    status: !mine || outcome ? null : mine.state === 'paused' ? 'Paused' : `Next at ${new Date(mine.nextAt ?? 0).toISOString()}`,
+    status:
+      !mine || outcome
+        ? null
+        : mine.state === 'paused'
+          ? 'Paused'
+          : `Next at ${new Date(mine.nextAt ?? 0).toISOString()}`,
     progress: null,
     inputRequest: null,
     artifacts: [],
-    summary: outcome === null ? null : outcome === succeeded ? 'Scheduled monitor completed' : 'The schedule was cancelled',
+    summary:
+      outcome === null ? null : outcome === succeeded ? 'Scheduled monitor completed' : 'The schedule was cancelled',
     outcome,
     logPath: null,
     resultPath: null,

@@ -22,9 +22,14 @@ export async function adoptTask(
 ): Promise<Task | null> {
   const { store, clock } = host
   const { tenant, session } = call.position
-  if (tenant !== owner.tenant || session !== owner.session) throw new PawlError('task_unknown', 'It is not a call of this session.')
+  if (tenant !== owner.tenant || session !== owner.session)
+    throw new PawlError('task_unknown', 'It is not a call of this session.')
   if (title !== undefined && typeof title !== 'string') throw new PawlError('task_invalid', 'The title is a text.')
-  const { name = call.tool, root, task } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const {
+    name = call.tool,
+    root,
+    task,
+  } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
   if (task) return (await readTask(host, owner, task.id)) ?? null
   if (root !== undefined) throw new PawlError('task_invalid', 'It runs under another call, which waits for it.')
   const tool = backgroundTool(host, owner, { tool: name })
@@ -61,7 +66,13 @@ export async function adoptTask(
       ...(wake === 'silent' ? [] : host.wakes.rows(owner, id, call.uid)),
       ...(full?.keep ?? []),
     ],
-    events: [eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, { task: id, kind: row.kind, tool: tool.name })],
+    events: [
+      eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, {
+        task: id,
+        kind: row.kind,
+        tool: tool.name,
+      }),
+    ],
   })
   if (!moved.ok && moved.refused.kind === 'unsettled') return null
   // Another start was first: it is counted anew.
@@ -90,7 +101,10 @@ export async function callMeant(
   for (let after = ''; ;) {
     const open = await store.unsettled({ of: { tenant, session }, after, limit: page })
     for (const { uid, position } of open) {
-      const same = position.batch === keyBatch ? (await callIdOf(store, uid)) === id : position.id === id && !isOurs(position.batch)
+      const same =
+        position.batch === keyBatch
+          ? (await callIdOf(store, uid)) === id
+          : position.id === id && !isOurs(position.batch)
       if (same && (batch === undefined || position.batch === batch)) meant.push(position)
     }
     const last = open.at(-1)

@@ -52,7 +52,10 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
       const task = await readable(() => readTask(host, of, key))
       if (!task || !isTerminal(task.state)) continue
       if (tellsEnd(task))
-        found.push({ ...endOf(task, await resultOf(host, of, key)), ...(task.wake === 'silent' ? { about: 'lost' as const } : {}) })
+        found.push({
+          ...endOf(task, await resultOf(host, of, key)),
+          ...(task.wake === 'silent' ? { about: 'lost' as const } : {}),
+        })
       // One that was moved is on the list whatever its policy, as it may be lost. It was not.
       else
         await store.commit({
@@ -70,7 +73,9 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
     }
     return found
       .map((notice) => ({ ...notice, text: host.shown(notice.text) }))
-      .toSorted((a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1))
+      .toSorted(
+        (a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1),
+      )
   }
   return {
     list,
@@ -111,7 +116,11 @@ function nameOf(of: Scope, id: string): KeptName | null {
  * Whether the end of the task that a call has become is told in a notice: 'to come' as long as that is listed, also before it has ended. Null if it is not: then
  * nobody else tells of the call.
  */
-export async function noticeOfMoved(host: Reading, { tenant, session }: Scope, uid: string): Promise<'to come' | 'told' | null> {
+export async function noticeOfMoved(
+  host: Reading,
+  { tenant, session }: Scope,
+  uid: string,
+): Promise<'to come' | 'told' | null> {
   const of = { tenant, session }
   const task = await readable(() => readMoved(host, of, uid))
   if (!task || !tellsEnd(task)) return null

@@ -29,7 +29,11 @@ export class AskedUnder {
     this.#store = store
   }
 
-  async of({ uid, position: { tenant, session }, state }: Pick<CallRecord, 'uid' | 'position' | 'state'>): Promise<Asking | null> {
+  async of({
+    uid,
+    position: { tenant, session },
+    state,
+  }: Pick<CallRecord, 'uid' | 'position' | 'state'>): Promise<Asking | null> {
     return state === 'running' ? this.#asked({ tenant, session }, uid) : null
   }
 
@@ -37,7 +41,10 @@ export class AskedUnder {
   async #asked(of: Scope, call: string | null): Promise<Asking | null> {
     for (const asking of await once(this.#items, of, () => this.#itemsOf(of))) {
       const { item } = asking
-      const belongs = call === null ? !(await inBackground(this.#store, of, item.call)) : item.call === call || item.under.includes(call)
+      const belongs =
+        call === null
+          ? !(await inBackground(this.#store, of, item.call))
+          : item.call === call || item.under.includes(call)
       if (belongs) return asking
     }
     for (const agent of await once(this.#agents, of, () => this.#agentsOf(of))) {

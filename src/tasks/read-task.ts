@@ -41,7 +41,8 @@ export async function readTask(host: Reading, { tenant, session }: Scope, id: st
 }
 
 /** The task that a call has become. */
-export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task | undefined> => readTask(host, of, movedId(uid))
+export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task | undefined> =>
+  readTask(host, of, movedId(uid))
 
 /** Undefined if its call is gone: it was forgotten. */
 export async function taskIn(
@@ -64,7 +65,8 @@ export async function taskIn(
 
 /** How it ended, in the words that a model reads of it; null while it has not, or of what stands for a schedule. */
 export async function resultOf(host: Reading, { tenant, session }: Scope, id: string): Promise<string | null> {
-  const kept = typeof id === 'string' && id !== '' ? await host.store.kept(taskName({ tenant, session }, id)) : undefined
+  const kept =
+    typeof id === 'string' && id !== '' ? await host.store.kept(taskName({ tenant, session }, id)) : undefined
   const call = kept && (await host.store.call((JSON.parse(kept.value) as TaskRow).uid))
   return call?.state === 'settled' ? host.result(call) : null
 }
@@ -89,7 +91,10 @@ function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, sta
     tool,
     state,
     status: run.status && told(run.status),
-    progress: run.progress && { ...run.progress, ...(run.progress.label === undefined ? {} : { label: told(run.progress.label) }) },
+    progress: run.progress && {
+      ...run.progress,
+      ...(run.progress.label === undefined ? {} : { label: told(run.progress.label) }),
+    },
     inputRequest: state === 'awaiting_input' && run.request ? toldIn(run.request) : null,
     artifacts: run.artifacts.map((each) => ({
       ...each,
@@ -150,9 +155,13 @@ const head = /^\[Tool [a-z ]+\](?:\n|$)/
 export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
   const { store } = host
   const { state, kind, limit = 100, after } = query
-  if (after !== undefined && typeof after !== 'string') throw new PawlError('task_invalid', 'after is the id of a task.')
+  if (after !== undefined && typeof after !== 'string')
+    throw new PawlError('task_invalid', 'after is the id of a task.')
   if (state !== undefined && state !== 'open' && !taskStates.includes(state))
-    throw new PawlError('task_invalid', `Unknown state filter ${JSON.stringify(state)}. Valid states: ${taskStates.join(', ')}, open`)
+    throw new PawlError(
+      'task_invalid',
+      `Unknown state filter ${JSON.stringify(state)}. Valid states: ${taskStates.join(', ')}, open`,
+    )
   if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= mostListed))
     throw new PawlError('task_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`)
   const fits = (task: Task): boolean =>
@@ -163,7 +172,8 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
   // What is open costs what is open; else page by page from the newest.
   const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
   const from = after === undefined ? undefined : await store.kept(taskName(of, after))
-  if (after !== undefined && !from) throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
+  if (after !== undefined && !from)
+    throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
   for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
     for (const task of await Promise.all(some.map((kept) => readable(() => taskIn(host, kept, asked)))))
@@ -172,7 +182,8 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
 }
 
 /** One among others: where it cannot be opened it stands still, and they go on. */
-export const taskRow = (store: Store, of: Scope, id: string): Promise<Kept | undefined> => readable(() => store.kept(taskName(of, id)))
+export const taskRow = (store: Store, of: Scope, id: string): Promise<Kept | undefined> =>
+  readable(() => store.kept(taskName(of, id)))
 
 /** Some at a time: a store that is far away is asked for them at once. */
 const atOnce = 20
@@ -189,7 +200,14 @@ async function* together<T>(all: AsyncIterable<T>): AsyncGenerator<T[], void> {
 
 async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<Kept, void> {
   for (let before = after; ;) {
-    const rows = await store.keptOf({ of: 'task-order', tenant: of.tenant, session: of.session, after: before, limit: page, newest: true })
+    const rows = await store.keptOf({
+      of: 'task-order',
+      tenant: of.tenant,
+      session: of.session,
+      after: before,
+      limit: page,
+      newest: true,
+    })
     for (let from = 0; from < rows.length; from += atOnce) {
       const some = rows.slice(from, from + atOnce).map(({ value: id }) => taskRow(store, of, id))
       yield* (await Promise.all(some)).filter((kept) => kept !== undefined)

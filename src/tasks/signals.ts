@@ -49,7 +49,8 @@ export async function sendSignal(
 }
 
 const said = (key: string | undefined, fence: readonly Guard[] | undefined): Pick<Signal, 'key' | 'fence'> => {
-  if (key !== undefined && !isName(key)) throw new PawlError('task_invalid', 'The key of a signal or message is a text.')
+  if (key !== undefined && !isName(key))
+    throw new PawlError('task_invalid', 'The key of a signal or message is a text.')
   return { ...(key === undefined ? {} : { key }), ...(fence === undefined ? {} : { fence }) }
 }
 
@@ -58,8 +59,10 @@ type Sent = { readonly number: number; readonly came: Came } | { readonly full: 
 async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<Sent> {
   const { store, clock } = host
   const { name, value, key, message, fence = none } = signal
-  if (task.kind === monitorKind) throw new PawlError('task_invalid', 'A monitor stands for a schedule: it hears nothing.')
-  if (task.kind === movedKind) throw new PawlError('task_invalid', 'It began as a call that somebody waited for: it hears nothing.')
+  if (task.kind === monitorKind)
+    throw new PawlError('task_invalid', 'A monitor stands for a schedule: it hears nothing.')
+  if (task.kind === movedKind)
+    throw new PawlError('task_invalid', 'It began as a call that somebody waited for: it hears nothing.')
   const place = signalsName(owner, task.id, name)
   const { tenant, session } = owner
   const row = toRow(value)
@@ -80,16 +83,24 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     if (!wait && keptIn(signals) + JSON.stringify(row).length > mostKept)
       return { full: 'The task does not listen, and more than 4 MiB would be kept for it.' }
     const next = arrived(came, signals, { over, ...(wait ? { for: wait.id } : {}) })
-    const guards: Guard[] = [{ kind: 'kept', ...place, revision: kept?.revision ?? 0 }, { kind: 'unsettled', call: task.call }, ...fence]
+    const guards: Guard[] = [
+      { kind: 'kept', ...place, revision: kept?.revision ?? 0 },
+      { kind: 'unsettled', call: task.call },
+      ...fence,
+    ]
     const at = clock.now()
     const subject = { tenant, session, call: task.call }
     const keep = [
       { ...place, value: JSON.stringify(next) },
-      ...(message ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(rowOf(message)) }] : []),
+      ...(message
+        ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(rowOf(message)) }]
+        : []),
     ]
     const events = [
       eventOf(subject, 'task.signal', at, { task: task.id, name }),
-      ...(message ? [eventOf(subject, 'task.message', at, { task: task.id, message: message.id, direction: 'in' as const })] : []),
+      ...(message
+        ? [eventOf(subject, 'task.message', at, { task: task.id, message: message.id, direction: 'in' as const })]
+        : []),
     ]
     const call = wait && (await store.call(task.call))
     const written =
@@ -105,7 +116,10 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
 }
 
 /** Of those that stand for a signal, the first whose time is not over; and those whose is. */
-async function firstOpen(store: Store, waiting: readonly string[]): Promise<{ wait?: WaitRecord; over: readonly string[] }> {
+async function firstOpen(
+  store: Store,
+  waiting: readonly string[],
+): Promise<{ wait?: WaitRecord; over: readonly string[] }> {
   const over: string[] = []
   for (const id of waiting) {
     const wait = await store.wait(id)
@@ -117,16 +131,26 @@ async function firstOpen(store: Store, waiting: readonly string[]): Promise<{ wa
 
 /** Whether a body still holds its call. */
 async function holds(store: Store, fence: readonly Guard[]): Promise<boolean> {
-  for (const guard of fence) if (guard.kind === 'holds' && (await store.call(guard.call))?.fence !== guard.fence) return false
+  for (const guard of fence)
+    if (guard.kind === 'holds' && (await store.call(guard.call))?.fence !== guard.fence) return false
   return true
 }
 
 /** What the task asks, by what its runner has told; one reply is taken. */
-async function checkReply(store: Store, owner: Owner, { id }: Task, inReplyTo: string, { came }: Signals): Promise<void> {
+async function checkReply(
+  store: Store,
+  owner: Owner,
+  { id }: Task,
+  inReplyTo: string,
+  { came }: Signals,
+): Promise<void> {
   const run = await store.kept(runName(owner, id))
   const request = run ? (JSON.parse(run.value) as TaskRun).request : null
   if (request?.id === inReplyTo && came.length === 0) return
-  throw new PawlError('task_invalid', `The task does not wait for a reply to ${JSON.stringify(inReplyTo)}. Nothing was recorded.`)
+  throw new PawlError(
+    'task_invalid',
+    `The task does not wait for a reply to ${JSON.stringify(inReplyTo)}. Nothing was recorded.`,
+  )
 }
 
 export async function sendMessage(
@@ -136,11 +160,18 @@ export async function sendMessage(
   text: string,
   { data, inReplyTo, key, fence }: { data?: unknown; inReplyTo?: string; key?: string; fence?: readonly Guard[] },
 ): Promise<TaskMessage> {
-  if (typeof text !== 'string' || !text.isWellFormed()) throw new PawlError('task_invalid', 'The text of a message must be a string.')
+  if (typeof text !== 'string' || !text.isWellFormed())
+    throw new PawlError('task_invalid', 'The text of a message must be a string.')
   const value = { text, ...(data === undefined ? {} : { data: valueOf(data, host) }) }
   valueOf(value, host)
   const reply = inReplyTo === undefined ? {} : { inReplyTo }
-  const message: TaskMessage = { id: `to.${host.ids.next()}`, direction: 'in', ...value, ...reply, at: host.clock.now() }
+  const message: TaskMessage = {
+    id: `to.${host.ids.next()}`,
+    direction: 'in',
+    ...value,
+    ...reply,
+    at: host.clock.now(),
+  }
   const name = inReplyTo === undefined ? messageSignal : replySignal(inReplyTo)
   const sent = await send(host, owner, task, { name, value, message, ...said(key, fence) })
   if ('full' in sent) throw new PawlError('tasks_full', sent.full)
@@ -148,7 +179,8 @@ export async function sendMessage(
   return { ...message, ...sent.came.message }
 }
 
-const rowOf = (message: TaskMessage): TaskMessage => (message.data === undefined ? message : { ...message, data: toRow(message.data) })
+const rowOf = (message: TaskMessage): TaskMessage =>
+  message.data === undefined ? message : { ...message, data: toRow(message.data) }
 
 function messageIn(row: string): TaskMessage {
   const message = JSON.parse(row) as TaskMessage
@@ -195,6 +227,7 @@ export async function events(
 /** In its recorded form, if it is one and not too large. */
 function valueOf(value: unknown, { mostBytes }: BackgroundHost): Json {
   const text = encode(value ?? null)
-  if (!fits(text, mostBytes)) throw new PawlError('task_invalid', `It has ${bytesIn(text)} bytes; at most ${mostBytes} are taken.`)
+  if (!fits(text, mostBytes))
+    throw new PawlError('task_invalid', `It has ${bytesIn(text)} bytes; at most ${mostBytes} are taken.`)
   return decode(text)
 }

@@ -2,7 +2,16 @@
 
 import { sameContent } from '../engine/call-content.ts'
 import { eventOf } from '../store/records/event.ts'
-import { childName, endName, logPath, orderName, taskBatch, taskName, type TaskRow, wakeName } from '../store/records/task-record.ts'
+import {
+  childName,
+  endName,
+  logPath,
+  orderName,
+  taskBatch,
+  taskName,
+  type TaskRow,
+  wakeName,
+} from '../store/records/task-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import { filePath } from '../storage/files/file-path.ts'
 import { PawlError } from '../core/errors.ts'
@@ -44,14 +53,29 @@ export async function startTask(
   const id = checkedId(spec.id ?? `task_${host.ids.next()}`)
   const { wake = 'on_terminal', onEnd = 'cancel', deadline } = spec
   checkWords(spec)
-  const terms: TaskTerms = { id, wake, ...(parent === undefined ? {} : { parent }), ...(after.length === 0 ? {} : { after }) }
+  const terms: TaskTerms = {
+    id,
+    wake,
+    ...(parent === undefined ? {} : { parent }),
+    ...(after.length === 0 ? {} : { after }),
+  }
   const call = { id, name: tool.name, input: spec.input, ...(deadline === undefined ? {} : { deadline }) }
   const asked = host.ask(owner, call, { batch: taskBatch, task: terms })
   const at = host.clock.now()
   const { tenant, session } = owner
   const title = titleOf(spec.title, tool)
   const put = await host.engine().put(asked, (uid) => {
-    const row: TaskRow = { uid, kind, title, tool: tool.name, wake, parent: parent ?? null, onEnd, createdAt: at, links }
+    const row: TaskRow = {
+      uid,
+      kind,
+      title,
+      tool: tool.name,
+      wake,
+      parent: parent ?? null,
+      onEnd,
+      createdAt: at,
+      links,
+    }
     return {
       guards: [
         { kind: 'kept', ...endName(owner, ''), revision: 0 },
@@ -66,7 +90,10 @@ export async function startTask(
         ...(parent === undefined ? [] : [{ ...childName(owner, parent, id), value: '1' }]),
         ...(also?.keep ?? []),
       ],
-      events: [eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name }), ...(also?.events ?? [])],
+      events: [
+        eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name }),
+        ...(also?.events ?? []),
+      ],
     }
   })
   // Which of several guards is told is the store's affair.
@@ -99,10 +126,14 @@ async function startForModel(
     throw new PawlError('task_invalid', 'Missing required parameter: args (object expected)')
   const checked = await tool.input.check(decode(encode(input)))
   if (!checked.ok)
-    throw new PawlError('task_invalid', `The arguments of '${tool.name}' are not valid: ${problemsIn(tool, checked.problems)}`)
+    throw new PawlError(
+      'task_invalid',
+      `The arguments of '${tool.name}' are not valid: ${problemsIn(tool, checked.problems)}`,
+    )
   for (;;) {
     // A rerun of whoever asked finds what it had started.
-    if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id)))) return startTask(host, owner, spec, how)
+    if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id))))
+      return startTask(host, owner, spec, how)
     const room = await roomForModel(host, owner)
     const also = {
       guards: [...(how.also?.guards ?? []), ...room.guards],
@@ -184,6 +215,7 @@ const wakes: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activ
 const ends: readonly unknown[] = [undefined, 'cancel', 'abandon']
 
 export function checkWords({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
-  if (!wakes.includes(wake)) throw new PawlError('task_invalid', `wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
+  if (!wakes.includes(wake))
+    throw new PawlError('task_invalid', `wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
   if (!ends.includes(onEnd)) throw new PawlError('task_invalid', `onEnd is ${said(onEnd)}, not 'cancel' or 'abandon'.`)
 }

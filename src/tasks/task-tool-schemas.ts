@@ -141,13 +141,17 @@ export const listForm: Form = {
 }
 
 export const getForm: Form = {
-  output: open({ task, messages: { type: 'array', items: message, description: 'The last ones, both ways, oldest first' } }, [
-    'task',
-    'messages',
-  ]),
+  output: open(
+    { task, messages: { type: 'array', items: message, description: 'The last ones, both ways, oldest first' } },
+    ['task', 'messages'],
+  ),
   examples: [{ task_id: example }],
   narrate: words(
-    { started: 'Looking at a background task', completed: 'Looked at a background task', failed: 'Could not look at a background task' },
+    {
+      started: 'Looking at a background task',
+      completed: 'Looked at a background task',
+      failed: 'Could not look at a background task',
+    },
     {
       started: 'Sieht nach einer Hintergrundaufgabe',
       completed: 'Nach einer Hintergrundaufgabe gesehen',
@@ -158,11 +162,14 @@ export const getForm: Form = {
 }
 
 export const messageForm: Form = {
-  output: open({ task_id: text('The id of the task'), message_id: text('The id of the message'), recorded: flag('It will be read') }, [
-    'task_id',
-    'message_id',
-    'recorded',
-  ]),
+  output: open(
+    {
+      task_id: text('The id of the task'),
+      message_id: text('The id of the message'),
+      recorded: flag('It will be read'),
+    },
+    ['task_id', 'message_id', 'recorded'],
+  ),
   examples: [
     { task_id: example, message: 'Only orders of this year, please.' },
     { task_id: example, message: 'yes', in_reply_to: 'tmsg_1' },
@@ -212,7 +219,11 @@ export const cancelForm: Form = {
   ),
   examples: [{ task_id: example, reason: 'The customer has what they need' }],
   narrate: words(
-    { started: 'Cancelling a background task', completed: 'Asked a background task to stop', failed: 'Could not cancel a background task' },
+    {
+      started: 'Cancelling a background task',
+      completed: 'Asked a background task to stop',
+      failed: 'Could not cancel a background task',
+    },
     {
       started: 'Bricht eine Hintergrundaufgabe ab',
       completed: 'Eine Hintergrundaufgabe soll aufhören',
@@ -223,10 +234,17 @@ export const cancelForm: Form = {
 }
 
 export const waitForm: Form = {
-  output: open({ task, timed_out: flag('The time is over, and it goes on'), message: text('What to do then') }, ['task', 'timed_out']),
+  output: open({ task, timed_out: flag('The time is over, and it goes on'), message: text('What to do then') }, [
+    'task',
+    'timed_out',
+  ]),
   examples: [{ task_id: example }, { task_id: example, timeout_seconds: 60 }],
   narrate: words(
-    { started: 'Waiting for a background task', completed: 'Waited for a background task', failed: 'Could not wait for a background task' },
+    {
+      started: 'Waiting for a background task',
+      completed: 'Waited for a background task',
+      failed: 'Could not wait for a background task',
+    },
     {
       started: 'Wartet auf eine Hintergrundaufgabe',
       completed: 'Auf eine Hintergrundaufgabe gewartet',

@@ -23,7 +23,20 @@ const taskId = text('The id of the task')
 
 /** What the model reads of a task: without what only programs need. */
 async function shown(ctx: ToolContext, task: Task): Promise<{ [key: string]: Json }> {
-  const { id, kind, title, tool: name, state, status, progress, inputRequest, artifacts, logPath, resultPath, attempt } = task
+  const {
+    id,
+    kind,
+    title,
+    tool: name,
+    state,
+    status,
+    progress,
+    inputRequest,
+    artifacts,
+    logPath,
+    resultPath,
+    attempt,
+  } = task
   const { summary } = await ended(ctx, task)
   const said = { status, progress, input_request: inputRequest, summary }
   return {
@@ -89,7 +102,10 @@ const spawn = tool({
         }),
         description: 'Run it later or again and again, instead of now: exactly one of cron_expression and scheduled_at',
       },
-      signal_on_completion: { type: 'boolean', description: 'Whether you are told when it has ended; true if left out' },
+      signal_on_completion: {
+        type: 'boolean',
+        description: 'Whether you are told when it has ended; true if left out',
+      },
     },
     ['tool', 'args'],
   ),
@@ -125,16 +141,24 @@ interface Timed {
   readonly timezone?: string
 }
 
-async function scheduled(ctx: ToolContext, ask: StartTask, { cron_expression: cron, scheduled_at: at, timezone }: Timed): Promise<Json> {
+async function scheduled(
+  ctx: ToolContext,
+  ask: StartTask,
+  { cron_expression: cron, scheduled_at: at, timezone }: Timed,
+): Promise<Json> {
   const times = { cron: given(cron), at: given(at) }
   const wrong = (why: string): never => {
     throw fail(why, { code: 'invalid_arguments' })
   }
   if (times.cron === '' && times.at === '')
     wrong('schedule must include exactly one of cron_expression (recurring) or scheduled_at (one-shot)')
-  if (times.cron !== '' && times.at !== '') wrong('schedule must not include both cron_expression and scheduled_at; provide exactly one')
+  if (times.cron !== '' && times.at !== '')
+    wrong('schedule must not include both cron_expression and scheduled_at; provide exactly one')
   const zone = given(timezone)
-  const when = { ...(times.cron === '' ? { at: times.at } : { cron: times.cron }), ...(zone === '' ? {} : { timezone: zone }) }
+  const when = {
+    ...(times.cron === '' ? { at: times.at } : { cron: times.cron }),
+    ...(zone === '' ? {} : { timezone: zone }),
+  }
   const { schedule, nextAt, task } = await ctx.tasks.schedule({ ...ask, byModel: true }, when)
   return {
     created: true,
@@ -161,7 +185,11 @@ const listTasks = tool({
   description: 'List the background tasks of this conversation, the newest first.',
   ...listForm,
   input: object({
-    state: { type: 'string', enum: ['open', ...taskStates], description: 'Only tasks in this state; open: those that have not ended' },
+    state: {
+      type: 'string',
+      enum: ['open', ...taskStates],
+      description: 'Only tasks in this state; open: those that have not ended',
+    },
     kind: text('Only tasks of this kind'),
     after: text('The id of the last task that you saw, to go on after it'),
   }),
@@ -216,10 +244,10 @@ const messageTask = tool({
   title: 'Send a message to a background task',
   description: 'Send a message to a background task. Give in_reply_to to answer what it asked.',
   ...messageForm,
-  input: object({ task_id: taskId, message: text('What to tell it'), in_reply_to: text('The id of the request that this answers') }, [
-    'task_id',
-    'message',
-  ]),
+  input: object(
+    { task_id: taskId, message: text('What to tell it'), in_reply_to: text('The id of the request that this answers') },
+    ['task_id', 'message'],
+  ),
   onCrash: 'rerun',
   concurrency: 'parallel',
   execute: ({ task_id: id, message, in_reply_to: reply }, ctx) =>
@@ -241,11 +269,16 @@ const moveCall = tool({
   description:
     'Move a call that is still running to the background and go on without it. Its result arrives later as a notice of the runtime.',
   ...moveForm,
-  input: object({ call_id: text('The id of the call'), batch: text('The message it came with, if it has a name') }, ['call_id']),
+  input: object({ call_id: text('The id of the call'), batch: text('The message it came with, if it has a name') }, [
+    'call_id',
+  ]),
   concurrency: 'parallel',
   execute: ({ call_id: id, batch }, ctx) =>
     told(async () => {
-      const task = await ctx.tasks.adopt(given(id), { byModel: true, ...(batch === undefined ? {} : { batch: given(batch) }) })
+      const task = await ctx.tasks.adopt(given(id), {
+        byModel: true,
+        ...(batch === undefined ? {} : { batch: given(batch) }),
+      })
       return task ? { task: await shown(ctx, task) } : { note: 'It has ended: its result is there.' }
     }),
 })
@@ -281,7 +314,12 @@ const waitTask = tool({
   input: object(
     {
       task_id: taskId,
-      timeout_seconds: { type: 'integer', minimum: 1, maximum: longestWait, description: 'How long to wait; 300 if left out' },
+      timeout_seconds: {
+        type: 'integer',
+        minimum: 1,
+        maximum: longestWait,
+        description: 'How long to wait; 300 if left out',
+      },
     },
     ['task_id'],
   ),

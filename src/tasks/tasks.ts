@@ -40,7 +40,11 @@ export interface TasksHost extends BackgroundHost {
   schedules(owner: Owner, by?: { monitor?: Monitor; fence?: (() => readonly Guard[]) | undefined }): MonitoredSchedules
 }
 
-export function openTasks(host: TasksHost, owner: Owner, { parent, call, offers, fence }: StartedBy = {}): TasksOfSession {
+export function openTasks(
+  host: TasksHost,
+  owner: Owner,
+  { parent, call, offers, fence }: StartedBy = {},
+): TasksOfSession {
   const { store } = host
   /** What a model does not see it cannot start either. */
   const checkOffered = ({ tool, byModel }: Pick<StartTask, 'tool' | 'byModel'>): void => {
@@ -74,7 +78,8 @@ export function openTasks(host: TasksHost, owner: Owner, { parent, call, offers,
       // The body that made it runs again, and it is over meanwhile: it does not come back.
       const before = place === undefined ? undefined : await store.kept(taskName(owner, name))
       const made = before && (JSON.parse(before.value) as TaskRow)
-      if (made?.ended && made.place === place) return { schedule: made.links.schedule ?? '', nextAt: null, task: await found(name) }
+      if (made?.ended && made.place === place)
+        return { schedule: made.links.schedule ?? '', nextAt: null, task: await found(name) }
       const asked = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }
       const monitor = { id: name, ...(place === undefined ? {} : { place }), ...(call === undefined ? {} : { call }) }
       const { id: schedule, nextAt } = await host.schedules(owner, { monitor, fence }).create({
@@ -98,7 +103,12 @@ export function openTasks(host: TasksHost, owner: Owner, { parent, call, offers,
       return isTerminal(task.state) ? task : untilTask(host, owner, task, waiting)
     },
     async signal(id, name, value, { key } = {}) {
-      return sendSignal(host, owner, await found(id), { name, value, ...(key === undefined ? {} : { key }), ...fenced() })
+      return sendSignal(host, owner, await found(id), {
+        name,
+        value,
+        ...(key === undefined ? {} : { key }),
+        ...fenced(),
+      })
     },
     async message(id, text, said = {}) {
       return sendMessage(host, owner, await found(id), text, { ...said, ...fenced() })
@@ -114,7 +124,8 @@ export function openTasks(host: TasksHost, owner: Owner, { parent, call, offers,
     async cancel(id, reason = 'The task was cancelled', by) {
       const why = whyOf(host, reason, by)
       const task = await found(id)
-      if (task.kind === monitorKind) return !isTerminal(task.state) && host.schedules(owner).cancel(task.links.schedule ?? '')
+      if (task.kind === monitorKind)
+        return !isTerminal(task.state) && host.schedules(owner).cancel(task.links.schedule ?? '')
       return host.engine().cancel(task.call, why)
     },
   }

@@ -17,7 +17,8 @@ type How = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSig
 export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, how: How): Promise<Task> {
   const { store, clock } = host
   const { until = 'end', timeout, signal } = how
-  if (until !== 'end' && until !== 'input') throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}, not 'end' or 'input'.`)
+  if (until !== 'end' && until !== 'input')
+    throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}, not 'end' or 'input'.`)
   const untilAt = how.untilAt ?? (timeout === undefined ? Infinity : clock.now() + milliseconds(timeout, 'timeout'))
   // A monitor has no call: what becomes of it is looked for.
   const isMonitor = task.kind === monitorKind
@@ -75,7 +76,8 @@ export async function checkCircle(store: Store, owner: Owner, waits: string, tar
   const seen = new Set([target])
   // Those that are found on the way are looked at in turn.
   for (const id of seen) {
-    if (id === waits) throw new PawlError('would_deadlock', `The task '${waits}' waits for '${target}', which waits for it.`)
+    if (id === waits)
+      throw new PawlError('would_deadlock', `The task '${waits}' waits for '${target}', which waits for it.`)
     for (const next of await waitedFor(store, owner, id)) seen.add(next)
   }
 }

@@ -12,7 +12,10 @@ const anything = { type: 'object' } as const
 
 /** Everything else about the tool, as in tool(). Its input is any object. */
 export interface TestToolOptions extends Partial<
-  Pick<ToolDefinition<typeof anything, unknown>, 'description' | 'hints' | 'timeout' | 'retry' | 'onCrash' | 'concurrency' | 'limits'>
+  Pick<
+    ToolDefinition<typeof anything, unknown>,
+    'description' | 'hints' | 'timeout' | 'retry' | 'onCrash' | 'concurrency' | 'limits'
+  >
 > {
   readonly name?: string
 }
@@ -20,7 +23,11 @@ export interface TestToolOptions extends Partial<
 type Input = { [key: string]: Json }
 export type TestTool<T> = Tool<Input, T>
 
-function made<T>(name: string, options: TestToolOptions, execute: (input: Input, ctx: ToolContext) => T | Promise<T>): TestTool<T> {
+function made<T>(
+  name: string,
+  options: TestToolOptions,
+  execute: (input: Input, ctx: ToolContext) => T | Promise<T>,
+): TestTool<T> {
   const { description = 'For tests', hints, timeout, retry: tries, onCrash, concurrency, limits } = options
   const given = { hints, timeout, retry: tries, onCrash, concurrency, limits }
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -45,7 +52,11 @@ export function failingTool(
 
 /** Never ends. It does not even stop when it is told to, unless it listens. */
 export function hangingTool(options: TestToolOptions & { readonly listens?: boolean } = {}): TestTool<never> {
-  return made('hanging', options, (_, ctx) => new Promise<never>((_resolve, reject) => options.listens && whenAborted(ctx.signal, reject)))
+  return made(
+    'hanging',
+    options,
+    (_, ctx) => new Promise<never>((_resolve, reject) => options.listens && whenAborted(ctx.signal, reject)),
+  )
 }
 
 /** Says `retry` in its first `failures` attempts, then succeeds. It may be tried once more than it fails, unless `retry` says otherwise. */
@@ -54,7 +65,8 @@ export function flakyTool<T extends Json = string>(
 ): TestTool<T> {
   const { failures, after, value = 'done' as T } = options
   return made('flaky', { ...options, retry: options.retry ?? { attempts: failures + 1 } }, (_, ctx) => {
-    if (ctx.attempt <= failures) throw retry({ message: `Attempt ${ctx.attempt} failed`, ...(after === undefined ? {} : { after }) })
+    if (ctx.attempt <= failures)
+      throw retry({ message: `Attempt ${ctx.attempt} failed`, ...(after === undefined ? {} : { after }) })
     return value
   })
 }

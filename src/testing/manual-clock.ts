@@ -39,7 +39,9 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
       const until = now + milliseconds(by, 'advance')
       await settle()
       for (;;) {
-        const due = [...timers].filter(([, timer]) => timer.at <= until).toSorted((a, b) => a[1].at - b[1].at || a[0] - b[0])[0]
+        const due = [...timers]
+          .filter(([, timer]) => timer.at <= until)
+          .toSorted((a, b) => a[1].at - b[1].at || a[0] - b[0])[0]
         if (!due) break
         const [id, timer] = due
         timers.delete(id)

@@ -53,7 +53,10 @@ export const record = (session: Session): Promise<Recording> => session.recordin
 export async function replay(of: Session | Recording, options: ReplayOptions): Promise<Replay> {
   const recording = 'recording' in of ? await of.recording() : of
   if (recording.format !== 1)
-    throw new PawlError('config_invalid', `The format of the recording is ${String(recording.format)}; this version reads 1.`)
+    throw new PawlError(
+      'config_invalid',
+      `The format of the recording is ${String(recording.format)}; this version reads 1.`,
+    )
   const stage = await Stage.open(recording, options)
   const calls: ReplayedCall[] = []
   try {
@@ -69,12 +72,16 @@ export async function replay(of: Session | Recording, options: ReplayOptions): P
     differing.length === 0
       ? `${calls.length} ${calls.length === 1 ? 'call' : 'calls'}, no difference.`
       : differing
-          .map(({ callId, tool, differences }) => `${tool} (${callId})\n${differences.map((each) => `  ${each}`).join('\n')}`)
+          .map(
+            ({ callId, tool, differences }) =>
+              `${tool} (${callId})\n${differences.map((each) => `  ${each}`).join('\n')}`,
+          )
           .join('\n')
   return { same: differing.length === 0, calls, text }
 }
 
-const optionsOf = ({ options }: Pick<CallRecord, 'options'>): CallOptions => (options === null ? {} : (JSON.parse(options) as CallOptions))
+const optionsOf = ({ options }: Pick<CallRecord, 'options'>): CallOptions =>
+  options === null ? {} : (JSON.parse(options) as CallOptions)
 
 /** Null for what no tool did: turns, and what the runtime keeps for itself. */
 function aboutOf(call: CallRecord): Pick<ReplayedCall, 'callId' | 'batch' | 'tool'> | null {
@@ -100,7 +107,9 @@ class Stage {
   #now: { readonly call: RecordedCall; readonly taken: Set<string>; readonly found: string[] } | null = null
 
   static async open(recording: Recording, { tools, effects = false, ...options }: ReplayOptions): Promise<Stage> {
-    const clock = manualClock(Math.max(0, ...recording.calls.map(({ record: { settledAt, createdAt } }) => settledAt ?? createdAt)) + 1)
+    const clock = manualClock(
+      Math.max(0, ...recording.calls.map(({ record: { settledAt, createdAt } }) => settledAt ?? createdAt)) + 1,
+    )
     const store = memoryStore({ clock })
     // What was sealed is in the clear in a recording, and is sealed here again.
     const stage = new Stage(await openSealed(store, options.keys), clock, tools, effects)
@@ -131,10 +140,19 @@ class Stage {
         events: [],
       })
     for (const { record: call, steps, waits } of calls) {
-      const ended = call.outcome === null ? { outcome: encode(unsettled), state: 'settled' as const, settledAt: this.#clock.now() } : {}
+      const ended =
+        call.outcome === null
+          ? { outcome: encode(unsettled), state: 'settled' as const, settledAt: this.#clock.now() }
+          : {}
       const settled = { ...call, ...ended, tool: this.#keyOf(call) }
       if (call.uid > this.#last) this.#last = call.uid
-      await this.#store.commit({ guards: [], insertCall: { ...settled, owner: null }, steps, insertWaits: waits, events: [] })
+      await this.#store.commit({
+        guards: [],
+        insertCall: { ...settled, owner: null },
+        steps,
+        insertWaits: waits,
+        events: [],
+      })
     }
   }
 
@@ -163,13 +181,17 @@ class Stage {
     const tool = this.#find(was)
     if (!tool && this.#isOurs(key)) return skipped('it is a tool of the runtime itself')
     if (!tool)
-      return absent ? skipped('there was no such tool then') : { how: 'checked', differences: [`there is no tool '${key}' any more`] }
+      return absent
+        ? skipped('there was no such tool then')
+        : { how: 'checked', differences: [`there is no tool '${key}' any more`] }
     const problems = await this.#problems(tool, was)
     if (problems.length > 0 || was.attempt === 0) return { how: 'checked', differences: problems }
     // How these ended was not for their bodies to say.
     const { status } = decode(was.outcome) as unknown as Outcome
-    if (status === 'cancelled' || status === 'unknown') return { how: 'checked', why: `it ended as ${status}`, differences: [] }
-    if (!this.#effects && onCrashOf(tool) !== 'rerun') return { how: 'checked', why: 'it says that it must not run twice', differences: [] }
+    if (status === 'cancelled' || status === 'unknown')
+      return { how: 'checked', why: `it ended as ${status}`, differences: [] }
+    if (!this.#effects && onCrashOf(tool) !== 'rerun')
+      return { how: 'checked', why: 'it says that it must not run twice', differences: [] }
     const differences = await this.#run(call)
     const elsewhere = differences.find((each) => each === letsAgentWork || each === usesConnection)
     return elsewhere === undefined ? { how: 'run', differences } : skipped(elsewhere)
@@ -186,7 +208,9 @@ class Stage {
       return [`its arguments could not be checked: ${(error as Error).message}`]
     }
     if (wasInvalid) return checked.ok ? ['its arguments were not valid, and are now'] : []
-    return checked.ok ? [] : (checked.problems ?? []).map(({ path, message }) => `arguments${path === '' ? '' : ` ${path}`}: ${message}`)
+    return checked.ok
+      ? []
+      : (checked.problems ?? []).map(({ path, message }) => `arguments${path === '' ? '' : ` ${path}`}: ${message}`)
   }
 
   async #run(call: RecordedCall): Promise<string[]> {
@@ -196,7 +220,10 @@ class Stage {
     const { args, startedAt, trouble } = was
     // As its worker had left it when all but the end was on record: the attempt that ended it is made again, and what it waited for is there.
     const attempt = was.attempt - 1
-    const terms = JSON.stringify({ ...(JSON.parse(was.terms ?? '{}') as CallTerms), onCrash: 'rerun' } satisfies CallTerms)
+    const terms = JSON.stringify({
+      ...(JSON.parse(was.terms ?? '{}') as CallTerms),
+      onCrash: 'rerun',
+    } satisfies CallTerms)
     const left = { state: 'running', wait: null, outcome: null, settledAt: null, deaths: 0 } as const
     const progress = { ...left, args, terms, attempt, startedAt, trouble }
     await this.#store.commit({ guards: [], updateCall: { uid: was.uid, progress, release: true }, events: [] })
@@ -209,7 +236,8 @@ class Stage {
       const stopped = now.found.length > 0 && outcome.status !== 'success'
       if (!stopped) now.found.push(...differing(was.outcome as string, ended.outcome))
       for (const { key } of stopped ? [] : steps)
-        if (key.startsWith(stepPrefix) && !now.taken.has(key)) now.found.push(`step '${key.slice(stepPrefix.length)}' is no longer taken`)
+        if (key.startsWith(stepPrefix) && !now.taken.has(key))
+          now.found.push(`step '${key.slice(stepPrefix.length)}' is no longer taken`)
       return now.found
     }
     return [...now.found, 'it does not end']
@@ -219,7 +247,9 @@ class Stage {
   async #started({ position: { tenant, session } }: CallRecord): Promise<string[]> {
     const more = await this.#store.callsOf({ tenant, session }, { after: this.#last, limit: 200 })
     this.#last = more.at(-1)?.uid ?? this.#last
-    return more.flatMap((call) => (optionsOf(call).task ? `it starts '${aboutOf(call)?.tool}' in the background, which it did not` : []))
+    return more.flatMap((call) =>
+      optionsOf(call).task ? `it starts '${aboutOf(call)?.tool}' in the background, which it did not` : [],
+    )
   }
 
   /** The same tool, which does nothing that was not done before. */
@@ -252,7 +282,8 @@ const unsettled: Outcome = {
   unknown: { message: 'It had not ended when it was recorded', startedAt: 0, evidence: null },
 }
 
-const differing = (was: string, is: string): string[] => difference(was, is).map((each) => each.replace(/^input/, 'outcome'))
+const differing = (was: string, is: string): string[] =>
+  difference(was, is).map((each) => each.replace(/^input/, 'outcome'))
 
 /** A body that wants something of the outside that is not on record is stopped before it happens. */
 function guarded(
@@ -271,7 +302,9 @@ function guarded(
     return (ctx.step as (...given: unknown[]) => unknown)(id, ...rest)
   }
   const later = (how: { name?: string } = {}): unknown =>
-    now.call.waits.some(({ name }) => name === (how.name ?? 'later')) ? ctx.later(how) : stop('it waits for the outside, which it did not')
+    now.call.waits.some(({ name }) => name === (how.name ?? 'later'))
+      ? ctx.later(how)
+      : stop('it waits for the outside, which it did not')
   const ask = (question: Question): unknown =>
     now.call.waits.some(({ name }) => name === `pawl:question:${question.name ?? ''}`)
       ? ctx.ask(question)
@@ -279,7 +312,9 @@ function guarded(
   let asked = 0
   const asks = (request: string | { name?: string }): unknown => {
     const { name } = typeof request === 'string' ? {} : request
-    return recorded.has(completionKey(name, () => ++asked)) ? ctx.complete(request as string) : stop('it asks a model, which it did not')
+    return recorded.has(completionKey(name, () => ++asked))
+      ? ctx.complete(request as string)
+      : stop('it asks a model, which it did not')
   }
   const turn = (): never => stop(letsAgentWork)
   const connection = (): never => stop(usesConnection)

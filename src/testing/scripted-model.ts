@@ -2,7 +2,14 @@
 // process goes on with the same script after a crash.
 
 import { type AssistantPart, type ModelMessage, textOf } from '../models/message.ts'
-import { type Model, type ModelCall, ModelFailure, type ModelPrice, type ModelRequest, type Usage } from '../models/model.ts'
+import {
+  type Model,
+  type ModelCall,
+  ModelFailure,
+  type ModelPrice,
+  type ModelRequest,
+  type Usage,
+} from '../models/model.ts'
 import { encode, type Json } from '../core/value.ts'
 
 export interface ScriptedCall {
@@ -96,7 +103,11 @@ export function scriptedModel(lines: readonly Line[], options: ScriptedModelOpti
 
 function seenIn(request: ModelRequest): Seen {
   const last = request.messages.at(-1)
-  return { request, last: last ? textOf(last) : '', answers: request.messages.filter(({ role }) => role === 'assistant').length }
+  return {
+    request,
+    last: last ? textOf(last) : '',
+    answers: request.messages.filter(({ role }) => role === 'assistant').length,
+  }
 }
 
 interface Chosen {
@@ -118,13 +129,17 @@ function chosen(lines: readonly Line[], seen: Seen, name: string): Chosen {
   // After the last that was said: what came before it may have been summed up.
   const which = seen.request.messages.reduce((next, message) => Math.max(next, lineOf(message, name) + 1), 0)
   const from = inOrder[which]
-  if (from === undefined) throw new ModelFailure(`the script has no line for ${JSON.stringify(seen.last.slice(0, 200))}`)
+  if (from === undefined)
+    throw new ModelFailure(`the script has no line for ${JSON.stringify(seen.last.slice(0, 200))}`)
   return { line: typeof from === 'function' ? from(seen) : from, which, from }
 }
 
 /** Which line of the script it says; -1 for none. */
 function lineOf(message: ModelMessage, name: string): number {
-  const said = message.role === 'assistant' ? message.parts.map(({ meta }) => meta as { script?: unknown; line?: unknown } | undefined) : []
+  const said =
+    message.role === 'assistant'
+      ? message.parts.map(({ meta }) => meta as { script?: unknown; line?: unknown } | undefined)
+      : []
   return Math.max(-1, ...said.map((meta) => (meta?.script === name && typeof meta.line === 'number' ? meta.line : -1)))
 }
 
@@ -156,5 +171,10 @@ const perToken = 4
 function guessed({ instructions, messages }: ModelRequest, parts: readonly AssistantPart[]): Usage {
   const read = messages.reduce((sum, message) => sum + textOf(message).length, instructions?.length ?? 0)
   const said = parts.reduce((sum, part) => sum + (part.type === 'call' ? part.input.length : part.text.length), 0)
-  return { inputTokens: Math.ceil(read / perToken), outputTokens: Math.ceil(said / perToken), cachedTokens: 0, reasoningTokens: 0 }
+  return {
+    inputTokens: Math.ceil(read / perToken),
+    outputTokens: Math.ceil(said / perToken),
+    cachedTokens: 0,
+    reasoningTokens: 0,
+  }
 }

@@ -15,10 +15,18 @@ export const oneOf = (choices: readonly string[], description: string, more: Fie
   description,
   ...more,
 })
-export const list = (items: Field, description: string, more: Field = {}): Field => ({ type: 'array', items, description, ...more })
+export const list = (items: Field, description: string, more: Field = {}): Field => ({
+  type: 'array',
+  items,
+  description,
+  ...more,
+})
 
 /** All fields are required but those named as optional; others are refused, as they are most often misspelt ones. */
-export const object = <T>(properties: { readonly [name: string]: Field }, optional: readonly string[] = []): TypedSchema<T> & Field =>
+export const object = <T>(
+  properties: { readonly [name: string]: Field },
+  optional: readonly string[] = [],
+): TypedSchema<T> & Field =>
   jsonSchema<T>({
     type: 'object',
     properties: { ...properties },

@@ -60,10 +60,16 @@ const fields = ['execute', 'recovery', 'timeout', 'grace', 'after', 'events'] as
 const recoveries: Readonly<Record<string, OnCrash>> = { rerunnable: 'rerun', owner_bound: 'stop', external: 'stop' }
 const eventShape = /^[a-z][a-z0-9_.-]{0,63}$/
 
-export function backgroundOf(given: unknown, own: Duration | Clocks | undefined, name: string, wrong: Wrong): BackgroundTerms | undefined {
+export function backgroundOf(
+  given: unknown,
+  own: Duration | Clocks | undefined,
+  name: string,
+  wrong: Wrong,
+): BackgroundTerms | undefined {
   if (given === undefined || given === false) return undefined
   const said = (given === true ? {} : given) as Background<never, unknown>
-  if (typeof said !== 'object' || said === null) return wrong('background is true, or { execute, recovery, timeout, grace, after, events }')
+  if (typeof said !== 'object' || said === null)
+    return wrong('background is true, or { execute, recovery, timeout, grace, after, events }')
   checkFields(said, fields, 'background', wrong)
   const { execute, recovery, timeout, grace, after, events = {} } = said
   if (execute !== undefined && typeof execute !== 'function') wrong('background.execute is not a function')
@@ -80,11 +86,17 @@ export function backgroundOf(given: unknown, own: Duration | Clocks | undefined,
   }
 }
 
-function eventsOf(events: Readonly<Record<string, TaskEvent>>, name: string, wrong: Wrong): ReadonlyMap<string, CompiledEvent> {
+function eventsOf(
+  events: Readonly<Record<string, TaskEvent>>,
+  name: string,
+  wrong: Wrong,
+): ReadonlyMap<string, CompiledEvent> {
   return new Map(
     Object.entries(events).map(([type, event]) => {
       if (!eventShape.test(type))
-        wrong(`background.events: the type ${JSON.stringify(type)} must be 1 to 64 of a-z 0-9 _ . - and begin with a letter`)
+        wrong(
+          `background.events: the type ${JSON.stringify(type)} must be 1 to 64 of a-z 0-9 _ . - and begin with a letter`,
+        )
       checkFields(event, ['schema', 'terminal', 'wake'], `background.events.${type}`, wrong)
       const { schema, terminal, wake = false } = event
       if (terminal !== undefined && terminal !== 'succeeded' && terminal !== 'failed')

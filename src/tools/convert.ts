@@ -40,7 +40,13 @@ export interface McpTool {
   description?: string
   inputSchema: ObjectSchema
   outputSchema?: JsonSchema
-  annotations?: { title?: string; readOnlyHint?: boolean; destructiveHint?: boolean; idempotentHint?: boolean; openWorldHint?: boolean }
+  annotations?: {
+    title?: string
+    readOnlyHint?: boolean
+    destructiveHint?: boolean
+    idempotentHint?: boolean
+    openWorldHint?: boolean
+  }
 }
 
 /** What a tool says besides the shape it comes in. */
@@ -104,9 +110,18 @@ export function toMcp(tools: readonly Tool[]): McpTool[] {
 export type OpenAITool =
   | {
       readonly type?: string
-      readonly function: { readonly name: string; readonly description?: string | null; readonly parameters?: object | null }
+      readonly function: {
+        readonly name: string
+        readonly description?: string | null
+        readonly parameters?: object | null
+      }
     }
-  | { readonly type?: string; readonly name: string; readonly description?: string | null; readonly parameters?: object | null }
+  | {
+      readonly type?: string
+      readonly name: string
+      readonly description?: string | null
+      readonly parameters?: object | null
+    }
 
 export function fromOpenAI<R>(definition: OpenAITool, execute: Body<R>, terms: ToolTerms = {}): Made<R> {
   const { name, description, parameters } = 'function' in definition ? definition.function : definition
@@ -189,14 +204,17 @@ export function safeAsk(id: unknown, name: unknown, input: unknown, index: numbe
 
 /** The id as the provider knows it. */
 export const providerId = ({ callId, meta }: { readonly callId: string; readonly meta?: Json }): string =>
-  typeof meta === 'object' && meta !== null && !Array.isArray(meta) && typeof meta.providerId === 'string' ? meta.providerId : callId
+  typeof meta === 'object' && meta !== null && !Array.isArray(meta) && typeof meta.providerId === 'string'
+    ? meta.providerId
+    : callId
 
 /** VAL-5: how a file is named where its bytes cannot go. */
 export const attachmentText = ({ id, mediaType, bytes, name }: AttachmentRef): string =>
   `[attachment ${name === undefined ? '' : `${JSON.stringify(name)} `}${id}: ${mediaType}, ${bytes} bytes]`
 
 /** Before files of results that go in a message of their own, where a provider takes none in results. */
-export const filesNotice = (count: number): string => noticeMark(`These are the files of the results above, in their order (${count}).`)
+export const filesNotice = (count: number): string =>
+  noticeMark(`These are the files of the results above, in their order (${count}).`)
 
 export interface AttachmentReader {
   read(attachment: Attachment): Promise<Uint8Array>
@@ -206,14 +224,19 @@ export interface AttachmentReader {
 const mostBytes = 5 * 1024 * 1024
 
 /** The bytes if they can be had: a file that is too large or gone is not a reason to lose the rest of the result. */
-export async function attachmentBytes(attachment: Attachment, from: AttachmentReader | undefined): Promise<Uint8Array | undefined> {
+export async function attachmentBytes(
+  attachment: Attachment,
+  from: AttachmentReader | undefined,
+): Promise<Uint8Array | undefined> {
   if (!from || attachment.ref.bytes > mostBytes) return undefined
   return from.read(attachment).catch(() => undefined)
 }
 
 /** Without what is left undefined: absent and undefined differ on the wire. */
 const defined = <T extends object>(of: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
+  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
 
 /** Providers take only objects as arguments, and want it said. */
 const asObject = (schema: JsonSchema): ObjectSchema => ({ ...schema, type: 'object' })
@@ -249,7 +272,9 @@ function mapSchema(node: Json, each: (schema: JsonSchema) => JsonSchema): Json {
   if (Array.isArray(node)) return node.map((item) => mapSchema(item, each))
   return mapEntries(each(node), (key, value) => {
     if (dataKeywords.has(key) || typeof value !== 'object' || value === null) return value
-    return schemaMaps.has(key) && !Array.isArray(value) ? mapEntries(value, (_, inner) => mapSchema(inner, each)) : mapSchema(value, each)
+    return schemaMaps.has(key) && !Array.isArray(value)
+      ? mapEntries(value, (_, inner) => mapSchema(inner, each))
+      : mapSchema(value, each)
   })
 }
 

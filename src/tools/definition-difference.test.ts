@@ -30,13 +30,18 @@ test('POL-9: the difference is told line by line, what a model and a policy go b
     '+ input.properties.b: true',
     '+ input.required[]: "b"',
   ])
-  expect(between({ a: 'true', b: 'x' }, { a: true, b: ['x'] })).toEqual(['- a: "true"', '+ a: true', '- b: "x"', '+ b[]: "x"'])
+  expect(between({ a: 'true', b: 'x' }, { a: true, b: ['x'] })).toEqual([
+    '- a: "true"',
+    '+ a: true',
+    '- b: "x"',
+    '+ b[]: "x"',
+  ])
 })
 
 test('POL-9: the difference shows what cannot be seen', () => {
   const hidden = [
-    0x202e, 0x2066, 0x200b, 0x200d, 0xfeff, 0x00ad, 0x0007, 0x001b, 0x0085, 0x2028, 0x00a0, 0x3000, 0x3164, 0x2800, 0xfe0f, 0xe0041, 0xe000,
-    0xd800, 0x034f, 0x000d, 0x0009,
+    0x202e, 0x2066, 0x200b, 0x200d, 0xfeff, 0x00ad, 0x0007, 0x001b, 0x0085, 0x2028, 0x00a0, 0x3000, 0x3164, 0x2800,
+    0xfe0f, 0xe0041, 0xe000, 0xd800, 0x034f, 0x000d, 0x0009,
   ]
   for (const each of hidden) {
     const code = each.toString(16).toUpperCase().padStart(4, '0')

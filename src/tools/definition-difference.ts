@@ -72,7 +72,8 @@ function changesAt(place: string, was: readonly string[], now: readonly string[]
   while (tail < was.length - head && tail < now.length - head && was.at(-1 - tail) === now.at(-1 - tail)) tail++
   const gone = was.slice(head, was.length - tail)
   const come = now.slice(head, now.length - tail)
-  const [one, other] = gone.length === 1 && come.length === 1 ? fromDifference(gone[0] as string, come[0] as string) : [gone, come]
+  const [one, other] =
+    gone.length === 1 && come.length === 1 ? fromDifference(gone[0] as string, come[0] as string) : [gone, come]
   const line = (sign: string, text: string): string => `${sign} ${shown(place)}: ${shown(text)}${lookalikes(text)}`
   return [...one.map((text) => line('-', text)), ...other.map((text) => line('+', text))]
 }

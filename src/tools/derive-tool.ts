@@ -15,7 +15,20 @@ export const withBody = (of: Tool, execute: Tool['execute'], more: Partial<Pick<
 export function remoteTool(of: Tool, about: { id: string; provider: string; trusted: boolean }): Tool {
   const { id, provider, trusted } = about
   const { hints } = of
-  const risks: Hints = { ...(hints.destructive ? { destructive: true } : {}), ...(hints.openWorld ? { openWorld: true } : {}) }
-  const doubted = { hints: risks, concurrency: of.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : of.concurrency }
-  return made({ ...of, id, background: undefined, afterMs: undefined, ...(trusted ? {} : doubted), remote: { provider, trusted, hints } })
+  const risks: Hints = {
+    ...(hints.destructive ? { destructive: true } : {}),
+    ...(hints.openWorld ? { openWorld: true } : {}),
+  }
+  const doubted = {
+    hints: risks,
+    concurrency: of.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : of.concurrency,
+  }
+  return made({
+    ...of,
+    id,
+    background: undefined,
+    afterMs: undefined,
+    ...(trusted ? {} : doubted),
+    remote: { provider, trusted, hints },
+  })
 }

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { type JsonSchema, tool } from '../index.ts'
 import { hides, shownArgs } from './hidden-fields.ts'
 
-const given = (properties: JsonSchema) => tool({ name: 'x', description: 'X.', input: { type: 'object', properties }, execute: () => null })
+const given = (properties: JsonSchema) =>
+  tool({ name: 'x', description: 'X.', input: { type: 'object', properties }, execute: () => null })
 const secret = { type: 'string', writeOnly: true }
 
 test('DUR-12: what is only written is hidden, wherever in the arguments it is; the rest stays as it is', () => {
@@ -11,7 +12,11 @@ test('DUR-12: what is only written is hidden, wherever in the arguments it is; t
     keys: { type: 'array', items: secret },
   })
   const args = { user: { name: 'ada', password: 'hunter2' }, keys: ['a', 'b'], other: ['c'] }
-  expect(shownArgs(logs, args)).toEqual({ user: { name: 'ada', password: '[hidden]' }, keys: ['[hidden]', '[hidden]'], other: ['c'] })
+  expect(shownArgs(logs, args)).toEqual({
+    user: { name: 'ada', password: '[hidden]' },
+    keys: ['[hidden]', '[hidden]'],
+    other: ['c'],
+  })
   expect(args.user.password).toBe('hunter2')
   const plain = { user: { name: 'ada' } }
   expect(shownArgs(logs, plain)).toBe(plain)
@@ -21,7 +26,10 @@ test('DUR-12: what is only written is hidden, wherever in the arguments it is; t
 test('DUR-12: in what a schema says by reference, by choice and of others too', () => {
   const input = {
     type: 'object',
-    $defs: { key: secret, node: { type: 'object', properties: { key: { $ref: '#/$defs/key' }, next: { $ref: '#/$defs/node' } } } },
+    $defs: {
+      key: secret,
+      node: { type: 'object', properties: { key: { $ref: '#/$defs/key' }, next: { $ref: '#/$defs/node' } } },
+    },
     properties: {
       node: { $ref: '#/$defs/node' },
       either: { anyOf: [{ type: 'object', properties: { key: secret } }, { type: 'null' }] },
@@ -30,7 +38,12 @@ test('DUR-12: in what a schema says by reference, by choice and of others too', 
     },
   } satisfies JsonSchema
   const logs = tool({ name: 'x', description: 'X.', input, execute: () => null })
-  const given = { node: { key: 'a', next: { key: 'b' } }, either: { key: 'c', n: 1 }, pair: ['d', 'e'], more: { f: 'g' } }
+  const given = {
+    node: { key: 'a', next: { key: 'b' } },
+    either: { key: 'c', n: 1 },
+    pair: ['d', 'e'],
+    more: { f: 'g' },
+  }
   expect(shownArgs(logs, given)).toEqual({
     node: { key: '[hidden]', next: { key: '[hidden]' } },
     either: { key: '[hidden]', n: 1 },

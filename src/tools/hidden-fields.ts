@@ -32,13 +32,18 @@ const speaksOfHidden = (schema: unknown): boolean => (JSON.stringify(schema) ?? 
 
 /** Whether anything of its arguments may be hidden. */
 export const hides = (tool: Hiding, among?: Among): boolean =>
-  hidesIn(tool) || (tool.name === spawnName && (among?.().entries.some((each) => each.tool && hidesIn(each.tool)) ?? false))
+  hidesIn(tool) ||
+  (tool.name === spawnName && (among?.().entries.some((each) => each.tool && hidesIn(each.tool)) ?? false))
 
 export const shownArgs = (tool: Hiding, args: Json, among?: Among, word: string = hiddenWord): Json =>
   eachHidden(tool, args, among, () => word)
 
 /** Of their recorded form. */
-export function shownText(tool: Hiding, { text, args }: { readonly text: string; readonly args: Json }, among?: Among): string {
+export function shownText(
+  tool: Hiding,
+  { text, args }: { readonly text: string; readonly args: Json },
+  among?: Among,
+): string {
   const clean = shownArgs(tool, args, among)
   return clean === args ? text : encode(clean)
 }
@@ -48,19 +53,26 @@ export function copiedHidden(tool: Hiding, args: Json, among?: Among): Problem[]
   const found: Problem[] = []
   eachHidden(tool, args, among, (value, path) => {
     if (value === hiddenWord)
-      found.push({ path: pathText(path), message: `${hiddenWord} stands for a value that is not shown; give the value itself` })
+      found.push({
+        path: pathText(path),
+        message: `${hiddenWord} stands for a value that is not shown; give the value itself`,
+      })
     return value
   })
   return found
 }
 
 /** What is wrong with arguments, without what came: what nobody may read is not repeated. */
-export const untoldProblem = ({ path, message }: Problem): Problem => ({ path, message: message.replace(/ \(got [^]*\)$/, '') })
+export const untoldProblem = ({ path, message }: Problem): Problem => ({
+  path,
+  message: message.replace(/ \(got [^]*\)$/, ''),
+})
 
 function eachHidden(tool: Hiding, args: Json, among: Among | undefined, hide: Hide, path: Path = []): Json {
   const { json } = tool.input
   const own = hidesIn(tool) ? shown({ root: json, hide }, json, args, path) : args
-  if (tool.name !== spawnName || !isObject(own) || typeof own.tool !== 'string' || !Object.hasOwn(own, 'args')) return own
+  if (tool.name !== spawnName || !isObject(own) || typeof own.tool !== 'string' || !Object.hasOwn(own, 'args'))
+    return own
   const target = among?.().get(own.tool.trim())
   if (!target || target.name === spawnName) return own
   const inner = eachHidden(target, own.args as Json, among, hide, [...path, 'args'])
@@ -139,6 +151,8 @@ function referred(root: unknown, ref: string): unknown {
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 /** One schema, a list of them, or some by name. */
-const within = (value: unknown): readonly unknown[] => (isObject(value) ? [value, ...Object.values(value)] : listOf(value))
+const within = (value: unknown): readonly unknown[] =>
+  isObject(value) ? [value, ...Object.values(value)] : listOf(value)
 type Schema = { readonly [key: string]: unknown }
-const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -18,7 +18,8 @@ export function hintsOf(given: Hints | undefined, wrong: (why: string) => never)
   const hints = { ...given }
   for (const [name, said] of Object.entries(hints)) {
     if (!names.includes(name as 'readOnly')) wrong(`there is no hint '${name}'; there are ${names.join(', ')}`)
-    if (said !== undefined && typeof said !== 'boolean') wrong(`hints.${name} is ${JSON.stringify(said)}, not true or false`)
+    if (said !== undefined && typeof said !== 'boolean')
+      wrong(`hints.${name} is ${JSON.stringify(said)}, not true or false`)
   }
   return Object.freeze(hints)
 }

@@ -137,8 +137,10 @@ export class Source {
 
   /** Once, however often it stays the same. */
   #tell(problems: readonly string[]): void {
-    const said = problems.length > 5 ? `${problems.slice(0, 5).join('; ')}; and ${problems.length - 5} more` : problems.join('; ')
-    if (said !== '' && said !== this.#told) this.#host.logger.warn(`Provider '${this.name}': ${said}`, { provider: this.name })
+    const said =
+      problems.length > 5 ? `${problems.slice(0, 5).join('; ')}; and ${problems.length - 5} more` : problems.join('; ')
+    if (said !== '' && said !== this.#told)
+      this.#host.logger.warn(`Provider '${this.name}': ${said}`, { provider: this.name })
     this.#told = said
   }
 
@@ -206,7 +208,9 @@ export class Source {
       return own
     } catch (error) {
       if (!(error instanceof ToolQuarantined))
-        this.#host.logger.warn(`Provider '${this.name}': it did not give the tool '${name}': ${saying(error)}`, { tool: name })
+        this.#host.logger.warn(`Provider '${this.name}': it did not give the tool '${name}': ${saying(error)}`, {
+          tool: name,
+        })
       throw error
     }
   }
@@ -249,9 +253,12 @@ function checkProvider(provider: Provider): { name: string; trusted: boolean } {
   const { name, trusted = false } = provider
   if (typeof name !== 'string' || !nameShape.test(name))
     wrong(`has the name ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -`)
-  for (const each of ['list', 'resolve'] as const) if (typeof provider[each] !== 'function') wrong(`('${name}') has no function ${each}`)
+  for (const each of ['list', 'resolve'] as const)
+    if (typeof provider[each] !== 'function') wrong(`('${name}') has no function ${each}`)
   for (const each of ['onChange', 'close'] as const)
-    if (provider[each] !== undefined && typeof provider[each] !== 'function') wrong(`('${name}') has a ${each} that is not a function`)
-  if (typeof trusted !== 'boolean') wrong(`('${name}') has trusted: ${JSON.stringify(trusted)}; it must be true or false`)
+    if (provider[each] !== undefined && typeof provider[each] !== 'function')
+      wrong(`('${name}') has a ${each} that is not a function`)
+  if (typeof trusted !== 'boolean')
+    wrong(`('${name}') has trusted: ${JSON.stringify(trusted)}; it must be true or false`)
   return { name, trusted }
 }

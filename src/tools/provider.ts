@@ -59,7 +59,8 @@ export function readManifests(listed: unknown): { manifests: readonly Manifest[]
 function readManifest(value: unknown): Manifest {
   if (typeof value !== 'object' || value === null) throw new TypeError('it is not an object')
   const { name, id, title, description, hints, sensitive } = value as Record<keyof Manifest, unknown>
-  if (typeof name !== 'string' || !nameShape.test(name)) throw new TypeError(`the name ${quoted(name)} is not 1 to 64 of A-Z a-z 0-9 _ -`)
+  if (typeof name !== 'string' || !nameShape.test(name))
+    throw new TypeError(`the name ${quoted(name)} is not 1 to 64 of A-Z a-z 0-9 _ -`)
   // Harmless here, but other people's code makes objects of what it is told.
   if (name in Object.prototype) throw new TypeError(`'${name}' is a word of the language`)
   if (id !== undefined && (typeof id !== 'string' || !nameShape.test(id)))
@@ -77,7 +78,8 @@ function readManifest(value: unknown): Manifest {
   }
 }
 
-const quoted = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : `of type ${typeof value}`)
+const quoted = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : `of type ${typeof value}`
 
 /** What was thrown, in words; a hostile error may throw when it is read. */
 export function saying(error: unknown): string {

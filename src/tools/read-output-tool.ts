@@ -28,11 +28,18 @@ export function readOutputTool(): Tool<{ handle: string; offset?: number }, stri
     description:
       'Read on in a stored result that was too long to be shown whole. Give the handle and the offset that the shortened result names.',
     input,
-    output: { type: 'string', description: 'A part of the result, and on the last line which part, and how to read on' },
+    output: {
+      type: 'string',
+      description: 'A part of the result, and on the last line which part, and how to read on',
+    },
     hints: { readOnly: true, idempotent: true },
     examples: [{ handle: 'out_4f1c', offset: 16_384 }, { handle: 'out_4f1c' }],
     narrate: says({
-      en: { started: 'Reading on in a long result', completed: 'Read on in a long result', failed: 'Could not read on in a long result' },
+      en: {
+        started: 'Reading on in a long result',
+        completed: 'Read on in a long result',
+        failed: 'Could not read on in a long result',
+      },
       de: {
         started: 'Liest in einem langen Ergebnis weiter',
         completed: 'In einem langen Ergebnis weitergelesen',
@@ -44,7 +51,9 @@ export function readOutputTool(): Tool<{ handle: string; offset?: number }, stri
         .read(handle as string, offset === undefined ? {} : { offset: offset as number })
         .catch((error: unknown) => {
           if (!(error instanceof PawlError && error.code === 'output_unknown')) throw error
-          throw fail('No result is stored under this handle. Use the handle that the shortened result names.', { code: 'output_unknown' })
+          throw fail('No result is stored under this handle. Use the handle that the shortened result names.', {
+            code: 'output_unknown',
+          })
         })
       return `${page.text}${page.text === '' || page.text.endsWith('\n') ? '' : '\n'}[${placeOf(page, handle as string)}]`
     },

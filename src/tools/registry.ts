@@ -202,7 +202,9 @@ export class Registry implements RuntimeTools {
     const layers = [...this.#layers.values()].map(({ entries }) => entries)
     const ofSessions = layers.flat()
     const forTasks = ofSessions.some(({ tool }) => tool?.background) ? this.#forTasks : []
-    const here = [...this.#base.entries, ...forTasks, ...ofSessions, ...this.#unlisted].filter(({ remote }) => !remote?.away())
+    const here = [...this.#base.entries, ...forTasks, ...ofSessions, ...this.#unlisted].filter(
+      ({ remote }) => !remote?.away(),
+    )
     // A tool that got an id later is on record by its name.
     this.#keys = here.flatMap(({ keys }) => keys)
     this.#changed()
@@ -214,9 +216,12 @@ export class Registry implements RuntimeTools {
     const key = `${remote.provider} ${name}`
     if (this.#shadowed.has(key)) return
     this.#shadowed.add(key)
-    this.#host.logger.warn(`The tool '${name}' of provider '${remote.provider}' is not used: its name or id belongs to another tool`, {
-      tool: name,
-    })
+    this.#host.logger.warn(
+      `The tool '${name}' of provider '${remote.provider}' is not used: its name or id belongs to another tool`,
+      {
+        tool: name,
+      },
+    )
   }
 
   #warn({ name, input, output }: Tool): void {

@@ -56,9 +56,13 @@ export function successOf(returned: unknown): Success {
   if (!(returned instanceof ToolResult)) return { status: 'success', value: valueOf(returned) }
   const { raw, control, summary, cost, reveals } = returned.options
   if (control !== undefined && !isControl(control)) {
-    throw new PawlError('value_invalid', 'The control of a result must be one of { finish }, { fail } and { switchFrame: { frame } }.')
+    throw new PawlError(
+      'value_invalid',
+      'The control of a result must be one of { finish }, { fail } and { switchFrame: { frame } }.',
+    )
   }
-  if (summary !== undefined && typeof summary !== 'string') throw new PawlError('value_invalid', 'The summary of a result must be a text.')
+  if (summary !== undefined && typeof summary !== 'string')
+    throw new PawlError('value_invalid', 'The summary of a result must be a text.')
   if (cost !== undefined && !isCost(cost)) throw new PawlError('value_invalid', `The cost of a result ${badCost}`)
   return {
     status: 'success',
@@ -80,5 +84,7 @@ function valueOf(returned: unknown): Json {
   }
   if (returned instanceof Error) throw returned
   // What it says it is may be nothing.
-  return typeof (returned as { toJSON?: unknown }).toJSON === 'function' ? (recorded(returned) as Json) : (returned as Json)
+  return typeof (returned as { toJSON?: unknown }).toJSON === 'function'
+    ? (recorded(returned) as Json)
+    : (returned as Json)
 }

@@ -60,7 +60,9 @@ function compileStandard(schema: StandardSchemaV1, what: string): CompiledSchema
     warnings: [],
     check(value) {
       const finish = (result: StandardSchemaV1.Result<unknown>): Checked =>
-        result.issues ? { ok: false, problems: result.issues.map((issue) => problemOf(issue, value)) } : { ok: true, value: result.value }
+        result.issues
+          ? { ok: false, problems: result.issues.map((issue) => problemOf(issue, value)) }
+          : { ok: true, value: result.value }
       const result = standard.validate(value)
       // A promise of any make: taken for a result it would say that everything is valid.
       return 'then' in result ? Promise.resolve(result).then(finish) : finish(result)
@@ -78,7 +80,10 @@ function problemOf(issue: StandardSchemaV1.Issue, value: Json): Problem {
   let came: unknown = value
   for (const key of keys) {
     // An issue may name a key that is missing, or one inside something the schema has made: then nothing came there.
-    came = typeof came === 'object' && came !== null && Object.hasOwn(came, key) ? (came as Record<PropertyKey, unknown>)[key] : undefined
+    came =
+      typeof came === 'object' && came !== null && Object.hasOwn(came, key)
+        ? (came as Record<PropertyKey, unknown>)[key]
+        : undefined
   }
   return { path, message: `${issue.message} (got ${came === undefined ? 'nothing' : received(came)})` }
 }

@@ -67,7 +67,8 @@ export const defaultRetry = { attempts: 3, baseMs: 500, capMs: 30_000 } as const
 export function clocksOf(timeout: Duration | Clocks | undefined, wrong: Wrong): Clocks {
   const clocks: Clocks = typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
   for (const [name, duration] of Object.entries(clocks)) {
-    if (!clockNames.includes(name as 'attempt')) wrong(`timeout.${name} is not a clock; there are ${clockNames.join(', ')}`)
+    if (!clockNames.includes(name as 'attempt'))
+      wrong(`timeout.${name} is not a clock; there are ${clockNames.join(', ')}`)
     if (positive(duration, `timeout.${name}`, wrong) === 0) wrong(`timeout.${name} is zero`)
   }
   return clocks

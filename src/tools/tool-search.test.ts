@@ -36,7 +36,12 @@ describe('SESS-8: what a search finds', () => {
   })
 
   test('what is read of it', () => {
-    expect(foundTools(tools, [], 'x')).toMatchObject({ query: 'x', tools: [], loaded: 0, available_tools: names(tools) })
+    expect(foundTools(tools, [], 'x')).toMatchObject({
+      query: 'x',
+      tools: [],
+      loaded: 0,
+      available_tools: names(tools),
+    })
     expect(foundTools(tools, tools.slice(0, 1), 'x')).toMatchObject({
       tools: [{ name: 'read_file', parameters: { type: 'object' } }],
       loaded: 1,
@@ -45,10 +50,13 @@ describe('SESS-8: what a search finds', () => {
 
   test('property: at most eight, all of them fit, none is half as good as the best, and the order of the tools does not matter', () => {
     const word = fc.constantFrom('file', 'mail', 'read', 'write', 'order', 'x')
-    const given = fc.uniqueArray(fc.tuple(fc.array(word, { minLength: 1, maxLength: 3 }), fc.array(word, { minLength: 1, maxLength: 4 })), {
-      selector: ([name]) => name.join('_'),
-      maxLength: 20,
-    })
+    const given = fc.uniqueArray(
+      fc.tuple(fc.array(word, { minLength: 1, maxLength: 3 }), fc.array(word, { minLength: 1, maxLength: 4 })),
+      {
+        selector: ([name]) => name.join('_'),
+        maxLength: 20,
+      },
+    )
     fc.assert(
       fc.property(given, fc.array(word, { maxLength: 3 }), (pairs, query) => {
         const all = pairs.map(([name, description]) => make(name.join('_'), description.join(' ')))
@@ -56,7 +64,8 @@ describe('SESS-8: what a search finds', () => {
         expect(found.length).toBeLessThanOrEqual(8)
         const score = ({ name, description }: Tool): number =>
           [...new Set(query)].reduce(
-            (sum, term) => sum + (name.includes(term) ? 3 : 0) + (description.includes(term) ? 1 : 0) + (name === term ? 100 : 0),
+            (sum, term) =>
+              sum + (name.includes(term) ? 3 : 0) + (description.includes(term) ? 1 : 0) + (name === term ? 100 : 0),
             0,
           )
         const best = Math.max(0, ...all.map(score))

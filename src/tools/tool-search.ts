@@ -25,7 +25,8 @@ export function searchFrom(given: ToolSearch | undefined): number | null {
   if (given === undefined) return defaultFrom
   checkFields(given, ['from'], 'toolSearch', wrong)
   const { from = defaultFrom } = given
-  if (!Number.isSafeInteger(from) || from < 1) wrong(`toolSearch.from is ${JSON.stringify(from)}; it must be a whole number from 1 on`)
+  if (!Number.isSafeInteger(from) || from < 1)
+    wrong(`toolSearch.from is ${JSON.stringify(from)}; it must be a whole number from 1 on`)
   return from
 }
 
@@ -99,7 +100,11 @@ export const toolSearchTool: Tool = tool({
     type: 'object',
     properties: {
       query: { type: 'string', description: 'What was looked for' },
-      tools: { type: 'array', items: { type: 'object' }, description: 'What was found, with name, description and parameters' },
+      tools: {
+        type: 'array',
+        items: { type: 'object' },
+        description: 'What was found, with name, description and parameters',
+      },
       loaded: { type: 'integer', minimum: 0, description: 'How many were found' },
       message: { type: 'string', description: 'What to do next' },
       available_tools: { type: 'array', items: { type: 'string' }, description: 'All names, where nothing was found' },
@@ -112,8 +117,16 @@ export const toolSearchTool: Tool = tool({
   defer: 'never',
   narrate: says(
     {
-      en: { started: 'Looking for tools: {}', completed: 'Looked for tools: {}', failed: 'Could not look for tools: {}' },
-      de: { started: 'Sucht Werkzeuge: {}', completed: 'Werkzeuge gesucht: {}', failed: 'Konnte keine Werkzeuge suchen: {}' },
+      en: {
+        started: 'Looking for tools: {}',
+        completed: 'Looked for tools: {}',
+        failed: 'Could not look for tools: {}',
+      },
+      de: {
+        started: 'Sucht Werkzeuge: {}',
+        completed: 'Werkzeuge gesucht: {}',
+        failed: 'Konnte keine Werkzeuge suchen: {}',
+      },
     },
     (input: { readonly [key: string]: Json }) => input.query,
   ),

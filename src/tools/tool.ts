@@ -39,7 +39,11 @@ export type InputOf<S> =
 
 /** What a caller of the tool may pass. */
 export type AskOf<S> =
-  S extends StandardSchemaV1<infer Input, unknown> ? Input : S extends TypedSchema<infer T> ? T : { [key: string]: Json }
+  S extends StandardSchemaV1<infer Input, unknown>
+    ? Input
+    : S extends TypedSchema<infer T>
+      ? T
+      : { [key: string]: Json }
 
 /** What the outcome's value is: what `execute` returns, unwrapped and recorded. */
 export type OutputOf<R> = [R] extends [void | undefined]
@@ -64,7 +68,11 @@ export type Finding<R> =
   | undefined
 
 /** What `prepare` may say: other arguments (validated again), a payload for the body, or the answer itself. */
-export type Prepared = { readonly input?: unknown; readonly payload?: unknown } | { readonly answer: unknown } | undefined | void
+export type Prepared =
+  | { readonly input?: unknown; readonly payload?: unknown }
+  | { readonly answer: unknown }
+  | undefined
+  | void
 
 /** Whose call it is, for approval and preview. */
 export interface ApprovalFacts {
@@ -126,7 +134,10 @@ export interface ToolDefinition<S extends AnySchema, R> {
   /** Runs once before the body; what it says is recorded and not asked again. */
   readonly prepare?: (input: InputOf<S>, ctx: ToolContext) => Prepared | Promise<Prepared>
   /** For `stop` tools: look up what an interrupted attempt did. Without it the outcome is `unknown`. */
-  readonly reconcile?: (input: InputOf<S>, ctx: ToolContext) => Finding<NoInfer<Awaited<R>>> | Promise<Finding<NoInfer<Awaited<R>>>>
+  readonly reconcile?: (
+    input: InputOf<S>,
+    ctx: ToolContext,
+  ) => Finding<NoInfer<Awaited<R>>> | Promise<Finding<NoInfer<Awaited<R>>>>
   /** A call was cancelled while it waited for the outside: stop there what the key was handed to. May be called twice. */
   readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
   /** The caller runs it: calls are handed out, and answered with session.answer. Then there is no `execute`; `timeout` is how long it has (300 s). */
@@ -222,7 +233,9 @@ const fields: readonly (keyof ToolDefinition<never, never>)[] = [
 ]
 const functions = ['narrate', 'preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
 
-export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S, R>): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
+export function tool<const S extends AnySchema, R>(
+  definition: ToolDefinition<S, R>,
+): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
   const { name, description, onCrash } = definition
   if (typeof name !== 'string' || !nameShape.test(name)) {
     throw new PawlError('tool_invalid', `The name ${JSON.stringify(name)} must be 1 to 64 of A-Z a-z 0-9 _ -.`)
@@ -233,7 +246,8 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
     throw new PawlError('tool_invalid', `Tool '${name}': ${why}.`)
   }
   checkFields(definition, fields, 'it', wrong)
-  if (typeof description !== 'string' || description.trim() === '') wrong('it needs a description, which the model reads')
+  if (typeof description !== 'string' || description.trim() === '')
+    wrong('it needs a description, which the model reads')
   const { client = false, execute = handedOut } = definition
   if (typeof client !== 'boolean') wrong('client is not true or false')
   if (client) checkClient(definition, wrong)
@@ -243,12 +257,15 @@ export function tool<const S extends AnySchema, R>(definition: ToolDefinition<S,
   }
   if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
     wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
-  if (onCrash === 'rerun' && definition.reconcile) wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
+  if (onCrash === 'rerun' && definition.reconcile)
+    wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
   const { approval, onUnknown = 'settle' } = definition
   if (approval !== undefined && approval !== 'always' && approval !== 'never' && typeof approval !== 'function')
     wrong(`approval is ${JSON.stringify(approval)}, not 'always', 'never' or a function`)
-  if (onUnknown !== 'settle' && onUnknown !== 'ask') wrong(`onUnknown is ${JSON.stringify(onUnknown)}, not 'settle' or 'ask'`)
-  if (definition.sensitive !== undefined && typeof definition.sensitive !== 'boolean') wrong('sensitive is not true or false')
+  if (onUnknown !== 'settle' && onUnknown !== 'ask')
+    wrong(`onUnknown is ${JSON.stringify(onUnknown)}, not 'settle' or 'ask'`)
+  if (definition.sensitive !== undefined && typeof definition.sensitive !== 'boolean')
+    wrong('sensitive is not true or false')
   const hints = hintsOf(definition.hints, wrong)
   const input = compileSchema(definition.input, `Tool '${name}', input`)
   const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)

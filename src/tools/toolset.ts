@@ -153,4 +153,5 @@ export const withOne = (set: Toolset, more: Entry): Toolset =>
     (key) => set.recorded(key),
   )
 
-export const toolset = (...layers: readonly (readonly Tool[])[]): Toolset => layered(layers.map((layer) => layerOf(layer)))
+export const toolset = (...layers: readonly (readonly Tool[])[]): Toolset =>
+  layered(layers.map((layer) => layerOf(layer)))

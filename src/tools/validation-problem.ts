@@ -10,7 +10,9 @@ export interface Problem {
   readonly message: string
 }
 
-export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: readonly Problem[] }
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
 
 /** No message shows more of a received value than this many characters. */
 const mostShown = 60

@@ -17,4 +17,5 @@ export function lookalikes(text: string): string {
   return ` (not Latin: ${found.slice(0, mostNamed).join(' ')}${found.length > mostNamed ? ` and ${found.length - mostNamed} more` : ''})`
 }
 
-const numberOf = (each: string): string => `U+${(each.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
+const numberOf = (each: string): string =>
+  `U+${(each.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`

@@ -79,7 +79,12 @@ export async function askModel(
       if (!failed.retryable || tries >= mostTries) throw failed
       const { afterMs = NaN } = failed
       const delayMs = Math.min(capMs, afterMs >= 0 ? afterMs : baseMs * 2 ** (tries - 1))
-      host.logger.warn('A model could not answer; it is asked again', { model: model.name, tries, delayMs, error: failed })
+      host.logger.warn('A model could not answer; it is asked again', {
+        model: model.name,
+        tries,
+        delayMs,
+        error: failed,
+      })
       await later(host.clock, delayMs, signal)
     }
   }
@@ -130,16 +135,20 @@ function checked(answer: ModelAnswer, step: number): ModelAnswer {
   try {
     return formed(answer, step)
   } catch (cause) {
-    throw cause instanceof ModelFailure ? cause : new ModelFailure('its answer has no form that could be recorded', { cause })
+    throw cause instanceof ModelFailure
+      ? cause
+      : new ModelFailure('its answer has no form that could be recorded', { cause })
   }
 }
 
 function formed(answer: ModelAnswer, step: number): ModelAnswer {
-  if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.parts)) throw new ModelFailure('it gave no answer')
+  if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.parts))
+    throw new ModelFailure('it gave no answer')
   let calls = 0
   const parts = (answer.parts as AssistantPart[]).map((part): AssistantPart => {
     const meta = part.meta === undefined ? {} : { meta: recorded(part.meta) }
-    if (part.type !== 'call') return { type: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text.toWellFormed(), ...meta }
+    if (part.type !== 'call')
+      return { type: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text.toWellFormed(), ...meta }
     calls++
     const { id, name, input } = part
     return {
@@ -153,7 +162,11 @@ function formed(answer: ModelAnswer, step: number): ModelAnswer {
   const finish = reasons.has(answer.finish) ? answer.finish : 'other'
   const isCut = finish === 'length' || finish === 'filter'
   const said = finish === 'calls' ? 'other' : finish
-  return { parts: isCut ? cut(parts) : parts, finish: calls > 0 && !isCut ? 'calls' : said, usage: usageOf(answer.usage) }
+  return {
+    parts: isCut ? cut(parts) : parts,
+    finish: calls > 0 && !isCut ? 'calls' : said,
+    usage: usageOf(answer.usage),
+  }
 }
 
 const reasons: ReadonlySet<unknown> = new Set<FinishReason>(['stop', 'calls', 'length', 'filter', 'other'])
@@ -165,9 +178,14 @@ function cut(parts: readonly AssistantPart[]): readonly AssistantPart[] {
 }
 
 const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= longestName && value.isWellFormed() && !value.includes('\0')
+  typeof value === 'string' &&
+  value !== '' &&
+  value.length <= longestName &&
+  value.isWellFormed() &&
+  !value.includes('\0')
 
-const count = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0)
+const count = (value: unknown): number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
 
 const usageOf = (given: Partial<Usage> | undefined): Usage => ({
   inputTokens: count(given?.inputTokens),

@@ -25,7 +25,8 @@ export class Line {
   before({ uid, position: { tenant, session } }: CallRequest): CallPosition | null {
     let first: CallRequest | null = null
     for (const each of this.#open)
-      if (each.uid < (first?.uid ?? uid) && each.position.session === session && each.position.tenant === tenant) first = each
+      if (each.uid < (first?.uid ?? uid) && each.position.session === session && each.position.tenant === tenant)
+        first = each
     return first?.position ?? null
   }
 }
@@ -37,7 +38,12 @@ export interface Entered {
 }
 
 /** Resolves when the head names this turn, or with null if it is to stop before. */
-export async function enter(invocation: Invocation, host: TurnHost, line: Line, stop: TurnStop): Promise<Entered | null> {
+export async function enter(
+  invocation: Invocation,
+  host: TurnHost,
+  line: Line,
+  stop: TurnStop,
+): Promise<Entered | null> {
   const { store, ids } = host
   const { uid, position } = invocation.request
   for (;;) {
@@ -54,7 +60,11 @@ export async function enter(invocation: Invocation, host: TurnHost, line: Line, 
     const name = headName(position)
     const end = endName(position, '')
     const committed = await store.commit({
-      guards: [...invocation.beside.fence(), { kind: 'kept', ...name, revision }, { kind: 'kept', ...end, revision: 0 }],
+      guards: [
+        ...invocation.beside.fence(),
+        { kind: 'kept', ...name, revision },
+        { kind: 'kept', ...end, revision: 0 },
+      ],
       keep: [{ ...name, value: JSON.stringify(mine) }, ...(host.wakes.inARow > 0 ? rowOfLast(invocation) : [])],
       events: [],
     })
@@ -93,7 +103,12 @@ async function firstBefore(
 }
 
 /** Until that one is over, or this one is told to stop. Nothing is held meanwhile. */
-function untilOver(invocation: Invocation, { engine }: TurnHost, other: CallPosition, { signal }: TurnStop): Promise<void> {
+function untilOver(
+  invocation: Invocation,
+  { engine }: TurnHost,
+  other: CallPosition,
+  { signal }: TurnStop,
+): Promise<void> {
   return invocation.aside(
     () =>
       new Promise<void>((resolve, reject) => {

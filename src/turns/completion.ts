@@ -17,18 +17,26 @@ export async function complete(
   signal: AbortSignal,
 ): Promise<Completion & { model: string }> {
   const { prompt, instructions, maxOutputTokens, temperature } = given
-  if (typeof prompt !== 'string' || prompt.trim() === '') throw new PawlError('turn_invalid', 'The prompt is not a text.')
+  if (typeof prompt !== 'string' || prompt.trim() === '')
+    throw new PawlError('turn_invalid', 'The prompt is not a text.')
   const model = await modelFor(host, invocation, given.model)
   const request: ModelRequest = {
     instructions: instructions ?? null,
     messages: [{ role: 'user', parts: [{ type: 'text', text: host.clean(prompt.toWellFormed()) }] }],
     tools: [],
     parallel: true,
-    settings: { ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }), ...(temperature === undefined ? {} : { temperature }) },
+    settings: {
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(temperature === undefined ? {} : { temperature }),
+    },
   }
   try {
     const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal, quiet: true })
-    return { text: textOf({ role: 'assistant', parts }), usage: { ...usage, cost: costOf(usage, model.price) }, model: model.name }
+    return {
+      text: textOf({ role: 'assistant', parts }),
+      usage: { ...usage, cost: costOf(usage, model.price) },
+      model: model.name,
+    }
   } catch (error) {
     if (!(error instanceof ModelFailure)) throw error
     const about = { class: 'external' as const, code: 'model_failed', cause: error }
@@ -48,9 +56,13 @@ async function modelFor(
     name === undefined && turn !== undefined
       ? await store.callAt({ tenant, session, batch: turnBatch, id: turn, occurrence: 0 })
       : undefined
-  const wanted = name ?? ours?.tool.slice(turnTool('').length) ?? (models.size === 1 ? [...models.keys()][0] : undefined)
+  const wanted =
+    name ?? ours?.tool.slice(turnTool('').length) ?? (models.size === 1 ? [...models.keys()][0] : undefined)
   const found = wanted === undefined ? undefined : models.get(wanted)
   if (!found)
-    throw new PawlError('model_unknown', wanted === undefined ? 'Several models are known here: name one.' : `The name is '${wanted}'.`)
+    throw new PawlError(
+      'model_unknown',
+      wanted === undefined ? 'Several models are known here: name one.' : `The name is '${wanted}'.`,
+    )
   return found
 }

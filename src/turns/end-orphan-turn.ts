@@ -26,20 +26,31 @@ interface Why {
 export async function endOrphan(host: OrphanHost, uid: string, why: Why): Promise<void> {
   const { store, clock } = host
   const call = await store.call(uid)
-  if (!call || call.state === 'settled' || !isTurn(call) || host.model(call.tool.slice(turnTool('').length)) || (await isHeld(store, call)))
+  if (
+    !call ||
+    call.state === 'settled' ||
+    !isTurn(call) ||
+    host.model(call.tool.slice(turnTool('').length)) ||
+    (await isHeld(store, call))
+  )
     return
   const { position, fence, attempt } = call
   const at = clock.now()
   const head = headName(position)
   const kept = await store.kept(head)
   const row = kept && (JSON.parse(kept.value) as HeadRow)
-  const free = row?.turn === uid ? [{ ...head, value: JSON.stringify({ born: row.born, turn: null } satisfies HeadRow) }] : []
+  const free =
+    row?.turn === uid ? [{ ...head, value: JSON.stringify({ born: row.born, turn: null } satisfies HeadRow) }] : []
   const outcome: Outcome = { status: 'cancelled', cancellation: { message: why.reason, source: 'cancellation' } }
   const { tenant, session } = position
   const ended = await store.commit({
     // Whoever claimed it meanwhile ends it.
     guards: [{ kind: 'holds', call: uid, fence }],
-    updateCall: { uid, progress: { ...progressOf(call), state: 'settled', outcome: encode(outcome), settledAt: at }, release: true },
+    updateCall: {
+      uid,
+      progress: { ...progressOf(call), state: 'settled', outcome: encode(outcome), settledAt: at },
+      release: true,
+    },
     keep: [...free, ...(await rowOfLost(store, position, uid)), ...host.wakes.rows(position, uid)],
     events: [eventOf({ tenant, session, call: uid }, 'call.settled', at, { status: 'cancelled', attempts: attempt })],
   })

@@ -15,10 +15,19 @@ export function rowOfLast({ request, options }: Invocation): NonNullable<Change[
   if (isWoken(position.id)) return []
   const silent: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }
   const sealed = isSealedUid(uid) ? { sealed: true } : {}
-  const asked = { principal, tool, input: encode(silent), hash: hashOf(silent), options: Object.keys(options).length > 0 ? options : null }
+  const asked = {
+    principal,
+    tool,
+    input: encode(silent),
+    hash: hashOf(silent),
+    options: Object.keys(options).length > 0 ? options : null,
+  }
   const row: LastTurnRow = { asked: { ...asked, ...sealed }, woken: 0 }
-  return [{ ...lastTurnName(position), ...(sealed.sealed ? { secret: true as const } : {}), value: JSON.stringify(row) }]
+  return [
+    { ...lastTurnName(position), ...(sealed.sealed ? { secret: true as const } : {}), value: JSON.stringify(row) },
+  ]
 }
 
 /** By which a turn is known again. */
-export const hashOf = (content: object): string => hash('sha256', `turn\n${canonical(recorded(content) as Json)}`, 'base64url')
+export const hashOf = (content: object): string =>
+  hash('sha256', `turn\n${canonical(recorded(content) as Json)}`, 'base64url')

@@ -63,10 +63,17 @@ interface Answered {
   readonly position: CallPosition
 }
 
-async function oneByOne(host: TurnHost, invocation: Invocation, of: CallsOfStep, calls: readonly CallPart[]): Promise<Answered[]> {
+async function oneByOne(
+  host: TurnHost,
+  invocation: Invocation,
+  of: CallsOfStep,
+  calls: readonly CallPart[],
+): Promise<Answered[]> {
   const answers: Answered[] = []
   for (const [order, call] of calls.entries()) {
-    answers.push(...(await runBatch(host, invocation, of, [call], stepBatch(invocation.request.position.id, of.step, order))))
+    answers.push(
+      ...(await runBatch(host, invocation, of, [call], stepBatch(invocation.request.position.id, of.step, order))),
+    )
     // Who ends the turn ends it before the next one begins, as in a batch.
     const { answer } = answers.at(-1) as Answered
     if (!isOpen(answer) && abortsTurn(answer)) break
@@ -82,10 +89,22 @@ async function runBatch(
   batch: string,
 ): Promise<Answered[]> {
   const { position, principal } = invocation.request
-  const place: Place = { tenant: position.tenant, session: position.session, principal, ...askingOf(invocation.options), frame: named }
+  const place: Place = {
+    tenant: position.tenant,
+    session: position.session,
+    principal,
+    ...askingOf(invocation.options),
+    frame: named,
+  }
   // What is too long to go with the call goes back to the provider all the same: it is with the message.
-  const goesAlong = (meta: CallPart['meta']): boolean => meta !== undefined && fits(JSON.stringify(meta), host.sizes.arguments)
-  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({ id, name, input, ...(goesAlong(meta) ? { meta: meta as Json } : {}) }))
+  const goesAlong = (meta: CallPart['meta']): boolean =>
+    meta !== undefined && fits(JSON.stringify(meta), host.sizes.arguments)
+  const asks = calls.map(({ id, name, input, meta }): CallAsk => ({
+    id,
+    name,
+    input,
+    ...(goesAlong(meta) ? { meta: meta as Json } : {}),
+  }))
   const started = host.start(place, asks, {
     tools,
     batch,
@@ -117,7 +136,8 @@ async function untilSaid(host: TurnHost, invocation: Invocation, batch: Batch): 
   let stop = (): void => {}
   const said = new Promise<'said'>((resolve, reject) => {
     const forget = invocation.onStop((why) => 'over' in why && reject(why.over))
-    const look = (): void => void isSaid(host, invocation.request.position).then((yes) => yes && resolve('said'), reject)
+    const look = (): void =>
+      void isSaid(host, invocation.request.position).then((yes) => yes && resolve('said'), reject)
     const unlisten = host.said.listen(invocation.request.position, look)
     stop = () => {
       forget()
@@ -146,7 +166,9 @@ function ranOf(answers: readonly Answered[], calls: readonly CallPart[]): Ran {
   const [first, ...others] = controls
   return {
     results,
-    owed: answers.flatMap(({ answer, position }, order): Owed[] => (isOpen(answer) ? [[order, owedRow(position, answer.name)]] : [])),
+    owed: answers.flatMap(({ answer, position }, order): Owed[] =>
+      isOpen(answer) ? [[order, owedRow(position, answer.name)]] : [],
+    ),
     control: first?.control ?? null,
     unheard: others.map(({ id }) => id),
     invalid: answers.length > 0 && answers.every(({ answer }) => isInvalid(answer)),
@@ -169,14 +191,18 @@ function notRun(answers: readonly Answered[]): Pick<ResultPart, 'status' | 'part
   const told = (text: string): ResultPart['parts'] => [{ type: 'text', text }]
   const last = answers.at(-1)?.answer
   if (last && !isOpen(last) && abortsTurn(last))
-    return { status: 'cancelled', parts: told('[Tool execution cancelled]\nThe turn was ended before it; it was not started') }
+    return {
+      status: 'cancelled',
+      parts: told('[Tool execution cancelled]\nThe turn was ended before it; it was not started'),
+    }
   return {
     status: 'failure',
     parts: told(`[Tool execution failed]\nAt most ${answers.length} calls are taken at once; this one was not run.`),
   }
 }
 
-const isMistaken = (answer: Answer): boolean => answer.status === 'failure' && answer.failure.code === 'invalid_arguments'
+const isMistaken = (answer: Answer): boolean =>
+  answer.status === 'failure' && answer.failure.code === 'invalid_arguments'
 
 const isInvalid = (answer: Answer): boolean =>
   isMistaken(answer) || (answer.status === 'failure' && answer.failure.code === 'tool_unavailable')

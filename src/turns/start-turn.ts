@@ -31,12 +31,21 @@ export interface StartHost {
   knows(model: Model): void
 }
 
-export function startTurn(host: StartHost, place: Place, given: StartTurn, first?: () => Promise<void> | undefined): Turn {
+export function startTurn(
+  host: StartHost,
+  place: Place,
+  given: StartTurn,
+  first?: () => Promise<void> | undefined,
+): Turn {
   const { request, model, content } = requestOf(given, host, host.sizes.arguments)
   const id = given.id ?? `turn_${host.ids.next()}`
   if (!isName(id))
-    throw new PawlError('turn_invalid', `The id is ${JSON.stringify(id)}; it must be a text of 1 to ${longestName} characters.`)
-  if (isWoken(id)) throw new PawlError('turn_invalid', `The id is '${id}'; only turns that begin by themselves have ids like that.`)
+    throw new PawlError(
+      'turn_invalid',
+      `The id is ${JSON.stringify(id)}; it must be a text of 1 to ${longestName} characters.`,
+    )
+  if (isWoken(id))
+    throw new PawlError('turn_invalid', `The id is '${id}'; only turns that begin by themselves have ids like that.`)
   host.knows(model)
   const options = askingOf(place)
   const asked: Asked = {
@@ -56,7 +65,11 @@ export function startTurn(host: StartHost, place: Place, given: StartTurn, first
  * A turn that may be there already, and then goes on as it was asked for first: what a deploy has made of its instructions, tools or limits since is for those that
  * begin later (SESS-6). To be known again it must have been told the same.
  */
-export async function sameTurn(host: StartHost, place: Place, given: StartTurn & { readonly id: string }): Promise<Turn> {
+export async function sameTurn(
+  host: StartHost,
+  place: Place,
+  given: StartTurn & { readonly id: string },
+): Promise<Turn> {
   const record = await host.store.callAt(positionOf(place, given.id))
   if (!record) return startTurn(host, place, given)
   if (typeof given.model === 'object') host.knows(checkModel(given.model))
@@ -67,7 +80,13 @@ export async function sameTurn(host: StartHost, place: Place, given: StartTurn &
   return handleOf(host, { position, principal, tool, input, hash, options, line: null }, given.signal)
 }
 
-const positionOf = ({ tenant, session }: Place, id: string): CallPosition => ({ tenant, session, batch: turnBatch, id, occurrence: 0 })
+const positionOf = ({ tenant, session }: Place, id: string): CallPosition => ({
+  tenant,
+  session,
+  batch: turnBatch,
+  id,
+  occurrence: 0,
+})
 
 function handleOf(
   host: StartHost,
@@ -81,7 +100,8 @@ function handleOf(
     const { outcome: ended } = await settled
     return { ...(host.words(ended) as unknown as Outcome<TurnValue>), turn: id }
   })
-  const cancel = async (reason: string, by?: string): Promise<boolean> => host.engine().cancel((await started).uid, new Cancel(reason, by))
+  const cancel = async (reason: string, by?: string): Promise<boolean> =>
+    host.engine().cancel((await started).uid, new Cancel(reason, by))
   outcome.catch(() => {}) // heard by whoever awaits it
   follow(signal, outcome, cancel)
   return { id, outcome, cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by) }
@@ -104,7 +124,11 @@ async function begin(
 const conflict = (id: string): PawlError => new PawlError('turn_conflict', `The id is '${id}'.`)
 
 /** The caller's signal cancels it. */
-function follow(signal: AbortSignal | undefined, outcome: Promise<unknown>, cancel: (reason: string) => Promise<boolean>): void {
+function follow(
+  signal: AbortSignal | undefined,
+  outcome: Promise<unknown>,
+  cancel: (reason: string) => Promise<boolean>,
+): void {
   if (!signal) return
   const aborted = (): void => void cancel('The turn was cancelled').catch(() => {})
   if (signal.aborted) return aborted()

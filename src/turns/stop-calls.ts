@@ -28,7 +28,8 @@ export async function stopCalls(host: StopHost, { tenant, session }: Scope, turn
   }
 }
 
-const optionsOf = ({ options }: CallRecord): CallOptions => (options === null ? {} : (JSON.parse(options) as CallOptions))
+const optionsOf = ({ options }: CallRecord): CallOptions =>
+  options === null ? {} : (JSON.parse(options) as CallOptions)
 
 async function* open(store: Store, of: Scope): AsyncGenerator<CallRecord> {
   for (let after = ''; ;) {

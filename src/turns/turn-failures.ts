@@ -21,7 +21,11 @@ export const noSuchFrame = (name: string): Outcome =>
   failure({ class: 'unavailable', code: 'frame_unknown', message: `There is no frame '${name}' to hand the turn to.` })
 
 export const nothingSaid = (): Outcome =>
-  failure({ class: 'invalid_request', code: 'turn_empty', message: 'Nobody has said anything that the model could answer.' })
+  failure({
+    class: 'invalid_request',
+    code: 'turn_empty',
+    message: 'Nobody has said anything that the model could answer.',
+  })
 
 export const notAnswered = (model: string, { what, retryable }: ModelFailure): Outcome =>
   failure({

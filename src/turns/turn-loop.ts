@@ -38,7 +38,12 @@ interface Kept {
   readonly line: Line
 }
 
-async function life(invocation: Invocation, host: TurnHost, { histories, line }: Kept, stop: TurnStop): Promise<ToSettle> {
+async function life(
+  invocation: Invocation,
+  host: TurnHost,
+  { histories, line }: Kept,
+  stop: TurnStop,
+): Promise<ToSettle> {
   if (invocation.deaths >= host.poisonAfter) return poisoned(invocation, host) // too many workers died over it
   await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const entered = await enter(invocation, host, line, stop) // one turn at a time in a session
@@ -105,7 +110,10 @@ function stopped(error: unknown, invocation: Invocation, host: TurnHost, stop: T
 function leave({ beside, request }: Invocation, { wakes }: TurnHost, { born }: HeadRow): void {
   const free: HeadRow = { born, turn: null }
   beside.ends()
-  beside.keep({ ...headName(request.position), value: JSON.stringify(free) }, ...wakes.rows(request.position, request.uid))
+  beside.keep(
+    { ...headName(request.position), value: JSON.stringify(free) },
+    ...wakes.rows(request.position, request.uid),
+  )
 }
 
 async function poisoned({ deaths, request, beside }: Invocation, { store, wakes }: TurnHost): Promise<ToSettle> {
@@ -113,6 +121,10 @@ async function poisoned({ deaths, request, beside }: Invocation, { store, wakes 
   // Another like it would do the same.
   if (!isWoken(request.position.id)) beside.keep(...wakes.rows(request.position, request.uid))
   return {
-    settle: failure({ class: 'internal', code: 'poisoned', message: `${deaths} workers died over this turn; it is not taken up again.` }),
+    settle: failure({
+      class: 'internal',
+      code: 'poisoned',
+      message: `${deaths} workers died over this turn; it is not taken up again.`,
+    }),
   }
 }

@@ -73,18 +73,26 @@ export function requestOf(given: StartTurn, known: Known, mostBytes: number): Re
   const said = saidIn(given, known, mostBytes)
   const { frame, model } = frameOf(given, known)
   const within = limitsOf(limits)
-  if (within.cost !== undefined && !model.price) wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
+  if (within.cost !== undefined && !model.price)
+    wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
   const request = {
     message: said,
     frame,
     ...within,
     backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
   }
-  return { model, request, content: typeof given.frame === 'string' ? { ...request, frame: namedIn(given, model) } : request }
+  return {
+    model,
+    request,
+    content: typeof given.frame === 'string' ? { ...request, frame: namedIn(given, model) } : request,
+  }
 }
 
 function namedIn({ frame, model, instructions, tools, settings, parallel }: StartTurn, { name }: Model): object {
-  return { frame, ...defined({ model: model === undefined ? undefined : name, instructions, tools, settings, parallel }) }
+  return {
+    frame,
+    ...defined({ model: model === undefined ? undefined : name, instructions, tools, settings, parallel }),
+  }
 }
 
 /** As it goes on record; null if nothing is said. */
@@ -94,7 +102,10 @@ export const saidIn = ({ message }: StartTurn, { sizes }: Pick<Known, 'sizes'>, 
 function frameOf(given: StartTurn, known: Pick<Known, 'model' | 'frame'>): { frame: FrameTerms; model: Model } {
   const named = typeof given.frame === 'string' ? known.frame(given.frame) : given.frame
   if (typeof given.frame === 'string' && !named)
-    throw new PawlError('frame_unknown', `The name is ${JSON.stringify(given.frame)}; createRuntime({ frames }) does not know it.`)
+    throw new PawlError(
+      'frame_unknown',
+      `The name is ${JSON.stringify(given.frame)}; createRuntime({ frames }) does not know it.`,
+    )
   const { instructions, tools, settings, parallel } = given
   const own = { ...named, ...defined({ instructions, tools, settings, parallel }), name: named?.name ?? 'main' }
   const model = modelOf(given.model ?? named?.model, known)
@@ -108,23 +119,37 @@ export function modelOf(given: Model | string | undefined, known: Pick<Known, 'm
   if (given === undefined) return wrong('It names no model, and its frame has none')
   if (typeof given !== 'string') return checkModel(given)
   const found = known.model(given)
-  if (!found) throw new PawlError('model_unknown', `The name is ${JSON.stringify(given)}; createRuntime({ models }) does not know it.`)
+  if (!found)
+    throw new PawlError(
+      'model_unknown',
+      `The name is ${JSON.stringify(given)}; createRuntime({ models }) does not know it.`,
+    )
   return found
 }
 
-export function termsOf({ name, instructions, tools, settings = {}, parallel = true }: Frame, model: string): FrameTerms {
+export function termsOf(
+  { name, instructions, tools, settings = {}, parallel = true }: Frame,
+  model: string,
+): FrameTerms {
   if (!isName(name)) wrong('The name of a frame is a text')
   if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
     wrong('The instructions are not a text')
   if (tools !== undefined && (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string')))
     wrong('tools is not a list of names')
   if (typeof parallel !== 'boolean') wrong('parallel is not true or false')
-  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) wrong('settings is not { temperature, … }')
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
+    wrong('settings is not { temperature, … }')
   encode(settings)
   return { name, model, instructions: instructions ?? null, tools: tools ?? null, settings, parallel }
 }
 
-const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>(['steps', 'time', 'invalid', 'historyTokens', 'cost'])
+const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>([
+  'steps',
+  'time',
+  'invalid',
+  'historyTokens',
+  'cost',
+])
 
 function limitsOf(given: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
   if (typeof given !== 'object' || given === null) wrong('limits is not { steps, … }')
@@ -144,7 +169,10 @@ function limitsOf(given: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'b
 }
 
 /** Of what was asked for, and of what capabilities allow; Infinity where nothing is said. */
-export const strictest = ({ steps, invalid, historyTokens, cost }: TurnRequest, most: CapabilityLimits): CapabilityLimits => ({
+export const strictest = (
+  { steps, invalid, historyTokens, cost }: TurnRequest,
+  most: CapabilityLimits,
+): CapabilityLimits => ({
   steps: Math.min(steps, most.steps),
   invalid: Math.min(invalid, most.invalid),
   historyTokens: Math.min(historyTokens ?? Infinity, most.historyTokens),

@@ -76,7 +76,9 @@ export class OpenTurn {
     const { position } = this.#invocation.request
     await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
-    await Promise.allSettled(this.#tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
+    await Promise.allSettled(
+      this.#tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])),
+    )
     this.#again &&= await mayHaveAsked(this.#host, position, this.#last)
     const lost = this.#recalls(this.#history.ofTurn(this.#id))
     if (lost || this.#last) return lost
@@ -91,7 +93,12 @@ export class OpenTurn {
   async #mend(): Promise<void> {
     const last = this.#history.last
     if (last?.message.role !== 'assistant' || callsIn(last.message).length === 0) return
-    const { results, owed } = await mended(this.#host, this.#invocation.request.position, last, this.#tools.reads(this.#frame.tools))
+    const { results, owed } = await mended(
+      this.#host,
+      this.#invocation.request.position,
+      last,
+      this.#tools.reads(this.#frame.tools),
+    )
     this.#say({ role: 'tool', results })
     this.#owes(owed)
   }
@@ -99,7 +106,8 @@ export class OpenTurn {
   /** What comes of them is told later, under the names by which the model knows them. */
   #owes(owed: readonly Owed[]): void {
     const shown = this.#history.forModel().at(-1)
-    for (const [order, row] of owed) this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
+    for (const [order, row] of owed)
+      this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
   }
 
   /** What an earlier execution has come to, as what was said last tells. */
@@ -126,7 +134,10 @@ export class OpenTurn {
       signal: this.#stop.calls,
     })
     if (ran.unheard.length > 0)
-      this.#host.logger.warn('Several tools wanted to end the turn; the first was heard', { turn: this.#id, others: ran.unheard })
+      this.#host.logger.warn('Several tools wanted to end the turn; the first was heard', {
+        turn: this.#id,
+        others: ran.unheard,
+      })
     this.#say({ role: 'tool', results: ran.results }, this.#tools.reveal(this.#frame.tools, ran.mistaken), {
       ...(ran.unheard.length > 0 ? { unheard: ran.unheard } : {}),
       ...(ran.control ? { control: ran.control } : {}),
@@ -197,7 +208,11 @@ export class OpenTurn {
   }
 
   /** True if something was summed up. */
-  #sumUp(model: Model, how: { limit: number; keep?: number; whole?: true }, more: Pick<KeptMessage, 'tooLong'> = {}): Promise<boolean> {
+  #sumUp(
+    model: Model,
+    how: { limit: number; keep?: number; whole?: true },
+    more: Pick<KeptMessage, 'tooLong'> = {},
+  ): Promise<boolean> {
     return sumUp(this.#host, this.#invocation, this.#history, {
       model,
       ...how,
@@ -244,13 +259,20 @@ export class OpenTurn {
     this.#again = false
     let added: KeptMessage | null = null
     await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {
-      const answer = await askModel(this.#host, this.#invocation, model, { request, step, signal: this.#stop.signal, again })
+      const answer = await askModel(this.#host, this.#invocation, model, {
+        request,
+        step,
+        signal: this.#stop.signal,
+        again,
+      })
       const usage = { ...answer.usage, cost: costOf(answer.usage, model.price) }
       const message: AssistantMessage = { role: 'assistant', parts: answer.parts }
       const { kept, row } = this.#next(message, { step, usage, model: model.name, finish: answer.finish })
       added = kept
       const { finish, usage: tokens } = answer
-      const tells = [{ type: 'turn.answered' as const, body: { turn: this.#id, step, message: kept.number, finish, usage: tokens } }]
+      const tells = [
+        { type: 'turn.answered' as const, body: { turn: this.#id, step, message: kept.number, finish, usage: tokens } },
+      ]
       return { done: String(kept.number), beside: { keep: [row], tells } }
     })
     if (added) this.#history.add(added)
@@ -267,7 +289,11 @@ export class OpenTurn {
     if (before >= 2) return error
     const limit = Math.floor(this.#history.tokens / 2)
     try {
-      const isShorter = await this.#sumUp(model, { limit, keep: before === 0 ? limit : 0, whole: true }, { tooLong: before + 1 })
+      const isShorter = await this.#sumUp(
+        model,
+        { limit, keep: before === 0 ? limit : 0, whole: true },
+        { tooLong: before + 1 },
+      )
       return isShorter ? null : error
     } catch (wrong) {
       return wrong
@@ -277,7 +303,8 @@ export class OpenTurn {
   /** What it has cost goes on the account of its session, whatever became of it: on record with its end. */
   count(): void {
     const { position, uid } = this.#invocation.request
-    if (Object.keys(this.#account).length > 0) this.#invocation.beside.keep(usageRow(position, uid, { models: this.#account, tool: null }))
+    if (Object.keys(this.#account).length > 0)
+      this.#invocation.beside.keep(usageRow(position, uid, { models: this.#account, tool: null }))
   }
 
   get #limits(): CapabilityLimits {
@@ -302,7 +329,10 @@ export class OpenTurn {
 
   /** What has arrived. */
   async #hears(begins: boolean): Promise<void> {
-    const arrived = await arrivals(this.#host, this.#invocation, { begins, reads: this.#tools.reads(this.#frame.tools) })
+    const arrived = await arrivals(this.#host, this.#invocation, {
+      begins,
+      reads: this.#tools.reads(this.#frame.tools),
+    })
     for (const each of arrived) {
       const more = each.secret ? { secret: each.secret } : {}
       if (each.notice === undefined) this.#say(each.message, each.rows, more)
@@ -315,8 +345,20 @@ export class OpenTurn {
     const { usage, model } = more
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
     const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name, frameModel: this.#frame.model }
-    const given = { at: this.#host.clock.now(), turn: this.#id, step: this.#step, account: this.#account, ...frame, ...more, message }
-    return this.#history.next(position, given, more.secret ?? isSensitiveMessage(message, this.#tools.set, this.#history))
+    const given = {
+      at: this.#host.clock.now(),
+      turn: this.#id,
+      step: this.#step,
+      account: this.#account,
+      ...frame,
+      ...more,
+      message,
+    }
+    return this.#history.next(
+      position,
+      given,
+      more.secret ?? isSensitiveMessage(message, this.#tools.set, this.#history),
+    )
   }
 
   /** On record with what is written next. */

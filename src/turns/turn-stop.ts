@@ -77,4 +77,7 @@ export class TurnStop {
   }
 }
 
-const cancelled = (message: string): Outcome => ({ status: 'cancelled', cancellation: { message, source: 'cancellation' } })
+const cancelled = (message: string): Outcome => ({
+  status: 'cancelled',
+  cancellation: { message, source: 'cancellation' },
+})

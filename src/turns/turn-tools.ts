@@ -59,7 +59,8 @@ export function toolTokens(tools: TurnTools): number {
 /** What the session has looked for, by id; on whatever worker, in whichever turn. */
 async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
   const found = new Set<string>()
-  for await (const { key } of everyKept(store, { of: revealedName({ tenant, session }, '').of, tenant, session })) found.add(key)
+  for await (const { key } of everyKept(store, { of: revealedName({ tenant, session }, '').of, tenant, session }))
+    found.add(key)
   return found
 }
 
@@ -83,7 +84,8 @@ export class ToolsOfTurn {
 
   /** `names`: of the frame; null for all that the session has. */
   in(names: readonly string[] | null): TurnTools {
-    if (!this.#known || this.#known.names !== names) this.#known = { names, tools: toolsIn(this.#offered, names, this.#host.searchFrom) }
+    if (!this.#known || this.#known.names !== names)
+      this.#known = { names, tools: toolsIn(this.#offered, names, this.#host.searchFrom) }
     return this.#known.tools
   }
 

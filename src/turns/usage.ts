@@ -31,16 +31,25 @@ export function overCost(account: Account, most: number, { name, price }: Model)
 }
 
 /** What the last turn that said something has cost so far. */
-async function lastAccount(store: Store, { tenant, session }: Scope): Promise<{ turn: string | null; account: Account }> {
+async function lastAccount(
+  store: Store,
+  { tenant, session }: Scope,
+): Promise<{ turn: string | null; account: Account }> {
   const [last] = await store.keptOf({ of: 'message', tenant, session, after: '~', limit: 1, newest: true })
   const { turn = null, account = {} } = last ? readMessage(last) : {}
   return { turn, account }
 }
 
 /** Of a turn that ends without having been driven to its end: its model is gone, or too many workers died over it. */
-export async function rowOfLost(store: Store, position: CallPosition, uid: string): Promise<NonNullable<Change['keep']>> {
+export async function rowOfLost(
+  store: Store,
+  position: CallPosition,
+  uid: string,
+): Promise<NonNullable<Change['keep']>> {
   const { turn, account } = await lastAccount(store, position)
-  return turn === position.id && Object.keys(account).length > 0 ? [usageRow(position, uid, { models: account, tool: null })] : []
+  return turn === position.id && Object.keys(account).length > 0
+    ? [usageRow(position, uid, { models: account, tool: null })]
+    : []
 }
 
 /** With what its agents cost, and what the turn that is open has cost so far. Costs what there is: a row for each turn, and for each time that a body asked. */

@@ -83,9 +83,14 @@ function idsTaken(provider: string): PromptTerms['ids'] {
 }
 
 export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): Model {
-  const given = (typeof model === 'object' || typeof model === 'function' ? model : null) as Partial<AiLanguageModel> | null
+  const given = (
+    typeof model === 'object' || typeof model === 'function' ? model : null
+  ) as Partial<AiLanguageModel> | null
   if (typeof given?.doStream !== 'function' || given.specificationVersion !== 'v4')
-    throw new PawlError('model_invalid', 'aiModel() takes a language model of a provider package of AI SDK 7, as openai(…) gives it.')
+    throw new PawlError(
+      'model_invalid',
+      'aiModel() takes a language model of a provider package of AI SDK 7, as openai(…) gives it.',
+    )
   const {
     name = `${model.provider}/${model.modelId}`.replaceAll(/[^\w.:/@-]/g, '_'),
     contextTokens,
@@ -155,17 +160,25 @@ function oneAtATime(provider: string): Record<string, Record<string, Json>> {
   if (/^(openai|azure)$/.test(own)) return { openai: { parallelToolCalls: false } }
   if (/^(groq|mistral)$/.test(own)) return { [own]: { parallelToolCalls: false } }
   // Packages of the chat completions protocol hand on what they do not know; others leave it out.
-  return own === '' ? {} : { [own.replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())]: { parallel_tool_calls: false } }
+  return own === ''
+    ? {}
+    : { [own.replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())]: { parallel_tool_calls: false } }
 }
 
-function providerOptions({ parallel, tools, settings }: ModelRequest, provider: string): Pick<AiCallOptions, 'providerOptions'> {
+function providerOptions(
+  { parallel, tools, settings }: ModelRequest,
+  provider: string,
+): Pick<AiCallOptions, 'providerOptions'> {
   const own = parallel || tools.length === 0 ? {} : oneAtATime(provider)
   for (const [name, said] of Object.entries(settings.provider ?? {})) own[name] = { ...own[name], ...said }
   return Object.keys(own).length === 0 ? {} : { providerOptions: own as Record<string, Record<string, never>> }
 }
 
 /** What came, as parts in their order. A stream that ends without saying so has broken off. */
-async function gathered(stream: ReadableStream<AiStreamPart>, { told, alive, signal }: ModelCall): ReturnType<Model['generate']> {
+async function gathered(
+  stream: ReadableStream<AiStreamPart>,
+  { told, alive, signal }: ModelCall,
+): ReturnType<Model['generate']> {
   const parts: AssistantPart[] = []
   const open = new Map<string, number>()
   let end: { finish: FinishReason; usage: Usage } | null = null
@@ -240,7 +253,8 @@ async function* partsOf(stream: ReadableStream<AiStreamPart>, signal: AbortSigna
   }
 }
 
-const metaOf = (metadata: unknown): { meta?: Json } => (metadata === undefined || metadata === null ? {} : { meta: metadata as Json })
+const metaOf = (metadata: unknown): { meta?: Json } =>
+  metadata === undefined || metadata === null ? {} : { meta: metadata as Json }
 
 function finishOf(reason: unknown): FinishReason {
   const unified = typeof reason === 'object' && reason !== null ? (reason as { unified?: unknown }).unified : reason
@@ -272,7 +286,9 @@ function usageOf(usage: unknown): Usage {
   // Some tell the parts and no sum, and some a sum and no parts.
   const sum = (tokens: unknown): number => {
     const { total = tokens, ...parts } = objectOf(tokens)
-    return typeof total === 'number' ? count(total) : Object.values(parts).reduce<number>((all, part) => all + count(part), 0)
+    return typeof total === 'number'
+      ? count(total)
+      : Object.values(parts).reduce<number>((all, part) => all + count(part), 0)
   }
   return {
     inputTokens: sum(inputTokens),

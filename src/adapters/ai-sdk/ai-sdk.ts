@@ -13,7 +13,13 @@ import { type AiExecution, aiSchema, type AiSession, type AiTool, type AnyAiTool
 
 export { OutcomeError } from './tool-result.ts'
 export { fromAiSdk } from './wrap-tools.ts'
-export { type AiCallOptions, type AiLanguageModel, aiModel, type AiModelOptions, type AiStreamPart } from './ai-model.ts'
+export {
+  type AiCallOptions,
+  type AiLanguageModel,
+  aiModel,
+  type AiModelOptions,
+  type AiStreamPart,
+} from './ai-model.ts'
 export type { AiPromptMessage } from './prompt.ts'
 export type { AiToolTerms } from './wrap-tools.ts'
 export type { BatchNamer } from './collect-batch.ts'
@@ -47,7 +53,14 @@ export function aiTools(session: AiSession, options: AiToolsOptions = {}): Recor
   return Object.fromEntries(entries)
 }
 
-async function ask(session: AiSession, name: string, input: unknown, given: AiExecution, views: Views, batch: string): Promise<unknown> {
+async function ask(
+  session: AiSession,
+  name: string,
+  input: unknown,
+  given: AiExecution,
+  views: Views,
+  batch: string,
+): Promise<unknown> {
   const outcome = await gather(session, safeAsk(given.toolCallId, name, input, 0), batch, given)
   if (outcome.status !== 'success') throw new OutcomeError(outcome)
   return views.keep(given.toolCallId, outcome)
@@ -60,14 +73,20 @@ export type Overrides<T> = { readonly [K in keyof T]?: AiToolTerms }
 export function pawlTools<T extends ToolsLike>(existing: T, overrides: Overrides<T> = {}): Tool[] {
   return Object.entries(existing)
     .filter(([, each]) => typeof each.execute === 'function')
-    .map(([name, each]) => fromAiSdk(name, each, Object.hasOwn(overrides, name) ? (overrides as Record<string, AiToolTerms>)[name] : {}))
+    .map(([name, each]) =>
+      fromAiSdk(name, each, Object.hasOwn(overrides, name) ? (overrides as Record<string, AiToolTerms>)[name] : {}),
+    )
 }
 
 /**
  * The same ToolSet, run by Pawl: everything about the tools stays as it is but who checks their arguments and calls their execute. The
  * runtime has to know them: `createRuntime({ tools: pawlTools(existing) })`. Outputs come in their recorded form, as JSON.
  */
-export function wrapTools<T extends ToolsLike>(session: AiSession, existing: T, options: Omit<AiToolsOptions, 'tools'> = {}): T {
+export function wrapTools<T extends ToolsLike>(
+  session: AiSession,
+  existing: T,
+  options: Omit<AiToolsOptions, 'tools'> = {},
+): T {
   const views = new Views()
   const attachments = options.attachments ?? session.attachments
   const known = session.tools && new Set(session.tools.map(({ name }) => name))
@@ -83,7 +102,12 @@ export function wrapTools<T extends ToolsLike>(session: AiSession, existing: T, 
       inputSchema: shownSchema(name, each),
       execute: (input: unknown, given: AiExecution) => {
         const batch = (options.batch ?? batchOf)(given.messages)
-        const call = { tenant: session.tenant, session: session.id, batch, callId: safeAsk(given.toolCallId, name, null, 0).id }
+        const call = {
+          tenant: session.tenant,
+          session: session.id,
+          batch,
+          callId: safeAsk(given.toolCallId, name, null, 0).id,
+        }
         return whileLive(each, call, given, () => ask(session, name, input, given, views, batch))
       },
     }
@@ -99,17 +123,25 @@ function shownSchema(name: string, of: AnyAiTool): unknown {
   const json = providerSchema(fromAiSdk(name, of).input.json)
   const { inputSchema } = of
   const standard =
-    (typeof inputSchema === 'object' || typeof inputSchema === 'function') && inputSchema !== null && '~standard' in inputSchema
+    (typeof inputSchema === 'object' || typeof inputSchema === 'function') &&
+    inputSchema !== null &&
+    '~standard' in inputSchema
   return aiSchema(standard ? closed(json) : json)
 }
 
 function closed(node: JsonSchema): JsonSchema {
   const inner = (value: unknown): unknown =>
-    Array.isArray(value) ? value.map(inner) : typeof value === 'object' && value !== null ? closed(value as JsonSchema) : value
-  const each = (map: unknown): unknown => Object.fromEntries(Object.entries(map as object).map(([key, value]) => [key, inner(value)]))
+    Array.isArray(value)
+      ? value.map(inner)
+      : typeof value === 'object' && value !== null
+        ? closed(value as JsonSchema)
+        : value
+  const each = (map: unknown): unknown =>
+    Object.fromEntries(Object.entries(map as object).map(([key, value]) => [key, inner(value)]))
   const copy: Record<string, unknown> = { ...node }
   for (const key of ['properties', '$defs', 'definitions']) if (key in copy) copy[key] = each(copy[key])
-  for (const key of ['items', 'anyOf', 'oneOf', 'allOf', 'additionalProperties']) if (key in copy) copy[key] = inner(copy[key])
+  for (const key of ['items', 'anyOf', 'oneOf', 'allOf', 'additionalProperties'])
+    if (key in copy) copy[key] = inner(copy[key])
   if (node.type === 'object' && (copy.additionalProperties === undefined || copy.additionalProperties === true))
     copy.additionalProperties = false
   return copy as JsonSchema

@@ -17,7 +17,12 @@ interface Waiting {
 /** By session, not by toolset: one message may call tools of several toolsets, and is one batch all the same. */
 const gathering = new WeakMap<AiSession, WeakMap<readonly AiMessage[], Waiting[]>>()
 
-export function gather(session: AiSession, call: CallAsk, batch: string, { messages, abortSignal }: AiExecution): Promise<CallOutcome> {
+export function gather(
+  session: AiSession,
+  call: CallAsk,
+  batch: string,
+  { messages, abortSignal }: AiExecution,
+): Promise<CallOutcome> {
   return new Promise((resolve, reject) => {
     let open = gathering.get(session)
     if (!open) gathering.set(session, (open = new WeakMap()))
@@ -61,7 +66,8 @@ function everyoneGone(wanted: readonly Waiting[]): AbortSignal | undefined {
   if (signals.length === 1 || signals.includes(undefined)) return signals.length === 1 ? first : undefined
   const all = new AbortController()
   let left = signals.length
-  for (const signal of signals) signal?.addEventListener('abort', () => --left === 0 && all.abort(signal.reason), { once: true })
+  for (const signal of signals)
+    signal?.addEventListener('abort', () => --left === 0 && all.abort(signal.reason), { once: true })
   return all.signal
 }
 

@@ -25,10 +25,21 @@ export function failureOf(error: unknown, began: boolean, { aborted }: AbortSign
   if (aborted) return new ModelFailure('it was stopped', { cause: error })
   const status = typeof statusCode === 'number' ? statusCode : null
   const unreachable = isUnreached(said) || (isRetryable === true && status === null)
-  const what = began ? 'its answer broke off' : status !== null ? `HTTP ${status}` : unreachable ? 'it could not be reached' : 'it failed'
-  if (isTooLong(said)) return new ModelFailure(`${tooLong}${status === null ? '' : ` (HTTP ${status})`}`, { tooLong: true, cause: error })
+  const what = began
+    ? 'its answer broke off'
+    : status !== null
+      ? `HTTP ${status}`
+      : unreachable
+        ? 'it could not be reached'
+        : 'it failed'
+  if (isTooLong(said))
+    return new ModelFailure(`${tooLong}${status === null ? '' : ` (HTTP ${status})`}`, { tooLong: true, cause: error })
   const afterMs = afterOf(said)
-  return new ModelFailure(what, { retryable: mayPass(said, began), cause: error, ...(afterMs === null ? {} : { afterMs }) })
+  return new ModelFailure(what, {
+    retryable: mayPass(said, began),
+    cause: error,
+    ...(afterMs === null ? {} : { afterMs }),
+  })
 }
 
 /** What was thrown, what an event of a stream carries (`{ type: 'error', error }`), or words alone. */
@@ -50,7 +61,9 @@ const tooLongWords =
 function isTooLong({ statusCode, code, type, message, responseBody }: ProviderError): boolean {
   if (statusCode !== undefined && ![400, 413, 422].includes(Number(statusCode))) return false
   return tooLongWords.test(
-    [code, type, message, responseBody].map((said) => (typeof said === 'string' ? said.slice(0, 4_000) : '')).join('\n'),
+    [code, type, message, responseBody]
+      .map((said) => (typeof said === 'string' ? said.slice(0, 4_000) : ''))
+      .join('\n'),
   )
 }
 

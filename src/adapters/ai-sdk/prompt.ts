@@ -35,9 +35,13 @@ export interface PromptTerms {
   readonly ids: { readonly shape: RegExp; readonly most: number } | null
 }
 
-export async function promptOf({ instructions, messages }: ModelRequest, terms: PromptTerms): Promise<AiPromptMessage[]> {
+export async function promptOf(
+  { instructions, messages }: ModelRequest,
+  terms: PromptTerms,
+): Promise<AiPromptMessage[]> {
   // Providers refuse a text without a word.
-  const prompt: AiPromptMessage[] = (instructions ?? '').trim() === '' ? [] : [{ role: 'system', content: instructions as string }]
+  const prompt: AiPromptMessage[] =
+    (instructions ?? '').trim() === '' ? [] : [{ role: 'system', content: instructions as string }]
   const idOf = terms.ids ? idsOf(terms.ids) : (id: string) => id
   for (const message of messages) {
     switch (message.role) {
@@ -86,7 +90,8 @@ function idsOf({ shape, most }: NonNullable<PromptTerms['ids']>): IdOf {
     const before = given.get(id)
     if (before !== undefined) return before
     let name = shape.test(id) ? id : id.replaceAll(/[^\w-]/g, '_')
-    for (let count = 1; taken.has(name) || !shape.test(name); count++) name = hash('sha256', `${id} ${count}`, 'hex').slice(0, most)
+    for (let count = 1; taken.has(name) || !shape.test(name); count++)
+      name = hash('sha256', `${id} ${count}`, 'hex').slice(0, most)
     given.set(id, name)
     taken.add(name)
     return name
@@ -95,7 +100,13 @@ function idsOf({ shape, most }: NonNullable<PromptTerms['ids']>): IdOf {
 
 function saidOf(part: AssistantPart, idOf: IdOf): AiSaid {
   if (part.type !== 'call') return { type: part.type, text: part.text, ...metaOf(part.meta) }
-  return { type: 'tool-call', toolCallId: idOf(part.id), toolName: part.name, input: inputOf(part.input), ...metaOf(part.meta) }
+  return {
+    type: 'tool-call',
+    toolCallId: idOf(part.id),
+    toolName: part.name,
+    input: inputOf(part.input),
+    ...metaOf(part.meta),
+  }
 }
 
 /** What was no JSON was refused, and its result says so; a provider takes objects alone. */
@@ -117,7 +128,8 @@ async function resultOf(
   const about = { type: 'tool-result' as const, toolCallId: idOf(callId), toolName: name }
   const content = await contentOf(parts, terms)
   const files = content.filter((part) => part.type === 'file')
-  if (files.length > 0 && terms.filesInResults) return { result: { ...about, output: { type: 'content', value: content } }, files: [] }
+  if (files.length > 0 && terms.filesInResults)
+    return { result: { ...about, output: { type: 'content', value: content } }, files: [] }
   const value = parts.map((part) => (part.type === 'text' ? part.text : attachmentText(part.attachment.ref))).join('')
   return { result: { ...about, output: { type: status === 'failure' ? 'error-text' : 'text', value } }, files }
 }
@@ -130,13 +142,19 @@ async function contentOf(parts: readonly ModelPart[], { read, reads }: PromptTer
       // Base64 never enters the text (VAL-5): who cannot read it is told that it is there.
       const data = reads(mediaType) ? await attachmentBytes(part.attachment, { read }) : undefined
       if (!data) return { type: 'text', text: attachmentText(part.attachment.ref) }
-      return { type: 'file', mediaType, ...(name === undefined ? {} : { filename: name }), data: { type: 'data', data } }
+      return {
+        type: 'file',
+        mediaType,
+        ...(name === undefined ? {} : { filename: name }),
+        data: { type: 'data', data },
+      }
     }),
   )
   const joined: (AiText | AiFile)[] = []
   for (const part of content) {
     const last = joined.at(-1)
-    if (part.type === 'text' && last?.type === 'text') joined[joined.length - 1] = { type: 'text', text: last.text + part.text }
+    if (part.type === 'text' && last?.type === 'text')
+      joined[joined.length - 1] = { type: 'text', text: last.text + part.text }
     else joined.push(part)
   }
   return joined

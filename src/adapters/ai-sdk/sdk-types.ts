@@ -51,7 +51,10 @@ export interface AiSchema {
     readonly version: 1
     readonly vendor: string
     readonly validate: (value: unknown) => { readonly value: unknown }
-    readonly jsonSchema: { readonly input: () => Record<string, unknown>; readonly output: () => Record<string, unknown> }
+    readonly jsonSchema: {
+      readonly input: () => Record<string, unknown>
+      readonly output: () => Record<string, unknown>
+    }
   }
   readonly jsonSchema: JsonSchema
   readonly validate: undefined

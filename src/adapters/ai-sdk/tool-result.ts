@@ -43,7 +43,10 @@ export class Views {
   }
 
   find(callId: string, value: unknown): readonly ModelPart[] {
-    const kept = typeof value === 'object' && value !== null ? this.#objects.get(value) : this.#plain.get(`${callId}\0${String(value)}`)
+    const kept =
+      typeof value === 'object' && value !== null
+        ? this.#objects.get(value)
+        : this.#plain.get(`${callId}\0${String(value)}`)
     if (kept) return kept
     const text = textOf(value)
     return text === '' ? [] : [{ type: 'text', text }]
@@ -55,15 +58,25 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const native = /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/
 
 /** VAL-5: text as text; images and PDFs as files if their bytes can be had, everything else by name. */
-export async function modelOutput(parts: readonly ModelPart[], attachments: AttachmentReader | undefined): Promise<AiModelOutput> {
+export async function modelOutput(
+  parts: readonly ModelPart[],
+  attachments: AttachmentReader | undefined,
+): Promise<AiModelOutput> {
   const content = await Promise.all(
     parts.map(async (part) => {
       if (part.type === 'text') return { type: 'text' as const, text: part.text }
       const { mediaType, name } = part.attachment.ref
       const data = native.test(mediaType) ? await attachmentBytes(part.attachment, attachments) : undefined
       if (!data) return { type: 'text' as const, text: attachmentText(part.attachment.ref) }
-      return { type: 'file' as const, mediaType, ...(name === undefined ? {} : { filename: name }), data: { type: 'data' as const, data } }
+      return {
+        type: 'file' as const,
+        mediaType,
+        ...(name === undefined ? {} : { filename: name }),
+        data: { type: 'data' as const, data },
+      }
     }),
   )
-  return content.some(({ type }) => type === 'file') ? { type: 'content', value: content } : { type: 'text', value: plainText(parts) }
+  return content.some(({ type }) => type === 'file')
+    ? { type: 'content', value: content }
+    : { type: 'text', value: plainText(parts) }
 }

@@ -15,7 +15,8 @@ type Execute = (input: unknown, options: AiExecution) => unknown
 
 export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...terms }: AiToolTerms = {}): Tool {
   const { execute, title, description } = of
-  if (typeof execute !== 'function') throw new PawlError('tool_invalid', `Tool '${name}' has no execute: there is nothing to run.`)
+  if (typeof execute !== 'function')
+    throw new PawlError('tool_invalid', `Tool '${name}' has no execute: there is nothing to run.`)
   const { schema, parse } = taken(name, of.inputSchema)
   const about = {
     // The SDK takes tools without one, and ones that make theirs from a context that does not exist yet.
@@ -49,7 +50,9 @@ function approvalOf({ needsApproval }: AnyAiTool, parse: Taken['parse']): Pick<T
   const needs = needsApproval as (input: unknown, about: object) => unknown
   const approval = async (input: unknown, { callId }: ApprovalFacts): Promise<'ask' | undefined> =>
     // No opinion is not a yes: the policy and the hints of the tool still have a word.
-    (await needs(await parse(input), { toolCallId: callId, messages: [], context: undefined })) === false ? undefined : 'ask'
+    (await needs(await parse(input), { toolCallId: callId, messages: [], context: undefined })) === false
+      ? undefined
+      : 'ask'
   return { approval: approval }
 }
 
@@ -68,7 +71,12 @@ type Which = Pick<ToolContext, 'tenant' | 'session' | 'batch' | 'callId'>
 const keyOf = ({ tenant, session, batch, callId }: Which): string => JSON.stringify([tenant, session, batch, callId])
 
 /** Keeps what the SDK gave for a call while someone waits for it. */
-export async function whileLive<T>(of: AnyAiTool, call: Which, options: AiExecution, run: () => Promise<T>): Promise<T> {
+export async function whileLive<T>(
+  of: AnyAiTool,
+  call: Which,
+  options: AiExecution,
+  run: () => Promise<T>,
+): Promise<T> {
   let calls = live.get(of)
   if (!calls) live.set(of, (calls = new Map()))
   const key = keyOf(call)
@@ -98,14 +106,18 @@ interface Taken {
 /** Every kind of schema the SDK takes, as one that tool() takes. */
 function taken(name: string, given: unknown): Taken {
   const asIs = (schema: unknown): Taken => ({ schema, parse: (args) => args })
-  if (given === undefined || given === null) return asIs({ type: 'object', properties: {}, additionalProperties: false })
+  if (given === undefined || given === null)
+    return asIs({ type: 'object', properties: {}, additionalProperties: false })
   if (typeof given !== 'object' && typeof given !== 'function') return asIs(given)
   if ('~standard' in given) return checking(given['~standard'] as Standard)
   const schema: unknown = typeof given === 'function' ? (given as () => unknown)() : given
   if (typeof schema !== 'object' || schema === null || !isMarked(schema)) return asIs(schema)
   const json = schema.jsonSchema as JsonSchema
   if (typeof json.then === 'function') {
-    throw new PawlError('tool_invalid', `Tool '${name}': its JSON Schema is a promise. Await it first: jsonSchema(await …).`)
+    throw new PawlError(
+      'tool_invalid',
+      `Tool '${name}': its JSON Schema is a promise. Await it first: jsonSchema(await …).`,
+    )
   }
   const { validate } = schema
   if (!validate) return asIs(json)
@@ -135,7 +147,10 @@ function checking(standard: Standard): Taken {
   const parse = async (args: unknown): Promise<unknown> => {
     const result = await standard.validate(args)
     if (result.issues)
-      throw fail(result.issues.map(({ message }) => message).join('\n'), { class: 'invalid_request', code: 'invalid_arguments' })
+      throw fail(result.issues.map(({ message }) => message).join('\n'), {
+        class: 'invalid_request',
+        code: 'invalid_arguments',
+      })
     return result.value
   }
   return { schema: { '~standard': { ...standard, validate } }, parse }
@@ -144,6 +159,7 @@ function checking(standard: Standard): Taken {
 function resultOf(checked: Checked): Result {
   if (checked.success) return { value: checked.value }
   const { error } = checked
-  const told = (error as { issues?: unknown }).issues ?? (error.cause as { issues?: unknown } | undefined)?.issues ?? error.cause
+  const told =
+    (error as { issues?: unknown }).issues ?? (error.cause as { issues?: unknown } | undefined)?.issues ?? error.cause
   return { issues: Array.isArray(told) ? (told as Issue[]) : [{ message: error.message }] }
 }

@@ -1,7 +1,15 @@
 // pawl/anthropic: tools out, calls in, results out, for the Messages API. The SDK is not needed at run time: the shapes here are the few
 // fields that matter of its types, and test/types/adapters.test-d.ts holds them to it.
 
-import { type CallAsk, type CallOutcome, type ModelPart, type OpenCall, PawlError, type RunOptions, type Tool } from '../../index.ts'
+import {
+  type CallAsk,
+  type CallOutcome,
+  type ModelPart,
+  type OpenCall,
+  PawlError,
+  type RunOptions,
+  type Tool,
+} from '../../index.ts'
 import {
   attachmentBytes,
   type AttachmentReader,
@@ -44,7 +52,8 @@ export interface AnthropicToolResult {
 }
 
 /** The definitions for `tools:` of a request, sorted by name. */
-export const anthropicTools = (of: AnthropicSession | readonly Tool[]): AnthropicTool[] => toAnthropic('run' in of ? (of.tools ?? []) : of)
+export const anthropicTools = (of: AnthropicSession | readonly Tool[]): AnthropicTool[] =>
+  toAnthropic('run' in of ? (of.tools ?? []) : of)
 
 /** Where the model was stopped in the middle of what it wrote. */
 const cutOff = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
@@ -101,7 +110,8 @@ async function blockOf(part: ModelPart, attachments: AttachmentReader | undefine
   const bytes = pdf || images.has(mediaType) ? await attachmentBytes(part.attachment, attachments) : undefined
   if (!bytes) return { type: 'text', text: attachmentText(part.attachment.ref) }
   const data = Buffer.from(bytes).toString('base64')
-  if (pdf) return { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data }, title: name ?? null }
+  if (pdf)
+    return { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data }, title: name ?? null }
   return { type: 'image', source: { type: 'base64', media_type: mediaType as ImageType, data } }
 }
 

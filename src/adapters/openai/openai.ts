@@ -26,7 +26,14 @@ import {
 import { strictForm, withoutNulls } from './strict-schema.ts'
 
 export { fromOpenAI } from '../../tools/convert.ts'
-export type { AttachmentReader, OpenAIApi, OpenAIChatTool, OpenAIResponsesTool, OpenAITool, ToolTerms } from '../../tools/convert.ts'
+export type {
+  AttachmentReader,
+  OpenAIApi,
+  OpenAIChatTool,
+  OpenAIResponsesTool,
+  OpenAITool,
+  ToolTerms,
+} from '../../tools/convert.ts'
 
 /** What the adapter uses of a session. */
 export interface OpenAISession {
@@ -71,9 +78,18 @@ export interface OpenAICallOutput {
 }
 
 /** The definitions for `tools:` of a request, sorted by name. `strict` holds the model to the schema, for the tools whose schema allows it. */
-export function openaiTools(of: OpenAISession | readonly Tool[], how: { api: 'chat'; strict?: boolean }): OpenAIChatTool[]
-export function openaiTools(of: OpenAISession | readonly Tool[], how: { api: 'responses'; strict?: boolean }): OpenAIResponsesTool[]
-export function openaiTools(of: OpenAISession | readonly Tool[], { api, strict = false }: { api: OpenAIApi; strict?: boolean }) {
+export function openaiTools(
+  of: OpenAISession | readonly Tool[],
+  how: { api: 'chat'; strict?: boolean },
+): OpenAIChatTool[]
+export function openaiTools(
+  of: OpenAISession | readonly Tool[],
+  how: { api: 'responses'; strict?: boolean },
+): OpenAIResponsesTool[]
+export function openaiTools(
+  of: OpenAISession | readonly Tool[],
+  { api, strict = false }: { api: OpenAIApi; strict?: boolean },
+) {
   return toOpenAI(toolsOf(of), { api, strict: strict ? strictForm : undefined })
 }
 
@@ -103,7 +119,10 @@ interface Asked {
 function readAnswer(answer: OpenAIAnswer): { calls: Asked[]; cut: boolean } {
   if ('choices' in answer) {
     const choice = answer.choices[0]
-    return { calls: chatCalls(choice?.message), cut: choice?.finish_reason === 'length' || choice?.finish_reason === 'content_filter' }
+    return {
+      calls: chatCalls(choice?.message),
+      cut: choice?.finish_reason === 'length' || choice?.finish_reason === 'content_filter',
+    }
   }
   if (Array.isArray(answer)) return { calls: itemCalls(answer as OpenAIResponse['output']), cut: false }
   if ('output' in answer) return { calls: itemCalls(answer.output), cut: answer.status === 'incomplete' }
@@ -144,7 +163,10 @@ function unstrict(schema: Tool['input']['json'], text: string): unknown {
 }
 
 /** One message or item per outcome, in order; for a call that is open, what stands in its place until a notice tells the outcome (POL-7). Images and PDFs go as native parts where the API takes them, else by name (VAL-5). */
-export async function openaiResults(outcomes: readonly (CallOutcome | OpenCall)[], how: { api: 'chat' }): Promise<OpenAIToolMessage[]>
+export async function openaiResults(
+  outcomes: readonly (CallOutcome | OpenCall)[],
+  how: { api: 'chat' },
+): Promise<OpenAIToolMessage[]>
 export async function openaiResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
   how: { api: 'responses'; attachments?: AttachmentReader },
@@ -178,12 +200,20 @@ const flatText = (parts: readonly ModelPart[]): string =>
 
 async function outputPart(part: ModelPart, attachments: AttachmentReader | undefined): Promise<OpenAIOutputPart> {
   if (part.type === 'text') return { type: 'input_text', text: part.text }
-  return (await nativePart(part.attachment, attachments)) ?? { type: 'input_text', text: attachmentText(part.attachment.ref) }
+  return (
+    (await nativePart(part.attachment, attachments)) ?? {
+      type: 'input_text',
+      text: attachmentText(part.attachment.ref),
+    }
+  )
 }
 
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-async function nativePart(attachment: Attachment, attachments: AttachmentReader | undefined): Promise<OpenAIOutputPart | undefined> {
+async function nativePart(
+  attachment: Attachment,
+  attachments: AttachmentReader | undefined,
+): Promise<OpenAIOutputPart | undefined> {
   const { id, mediaType, name } = attachment.ref
   if (!images.has(mediaType) && mediaType !== 'application/pdf') return undefined
   const bytes = await attachmentBytes(attachment, attachments)
@@ -203,8 +233,16 @@ export interface RunOpenAIOptions {
 }
 
 /** Runs the calls of an answer as one batch and gives what goes back to the model. Asked again, after a restart too, it joins. */
-export async function runOpenAI(session: OpenAISession, answer: OpenAIResponse, options?: RunOpenAIOptions): Promise<OpenAICallOutput[]>
-export async function runOpenAI(session: OpenAISession, answer: OpenAICompletion, options?: RunOpenAIOptions): Promise<OpenAIToolMessage[]>
+export async function runOpenAI(
+  session: OpenAISession,
+  answer: OpenAIResponse,
+  options?: RunOpenAIOptions,
+): Promise<OpenAICallOutput[]>
+export async function runOpenAI(
+  session: OpenAISession,
+  answer: OpenAICompletion,
+  options?: RunOpenAIOptions,
+): Promise<OpenAIToolMessage[]>
 export async function runOpenAI(
   session: OpenAISession,
   answer: OpenAIResponse['output'],

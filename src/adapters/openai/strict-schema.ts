@@ -32,14 +32,16 @@ function strictNode(node: Json): Json {
     if (!strictKeywords.has(key)) throw new NotStrict()
     if (key === 'items') strict.items = strictNode(value)
     else if (key === '$defs' && isSchema(value)) strict.$defs = mapEntries(value, (_, inner) => strictNode(inner))
-    else if (key === 'anyOf' || key === 'oneOf') strict.anyOf = [...((strict.anyOf as Json[]) ?? []), ...(value as Json[]).map(strictNode)]
+    else if (key === 'anyOf' || key === 'oneOf')
+      strict.anyOf = [...((strict.anyOf as Json[]) ?? []), ...(value as Json[]).map(strictNode)]
     else if (key !== 'properties' && key !== 'required' && key !== 'additionalProperties') strict[key] = value
   }
   const { properties, additionalProperties, type } = node
   if (!['type', 'anyOf', '$ref', 'enum', 'const'].some((key) => key in strict)) throw new NotStrict() // "anything"
   if (type !== 'object' && !isSchema(properties)) return strict
   // An open object, or one whose other keys have a schema, has no strict form.
-  if (!isSchema(properties) || (additionalProperties !== undefined && additionalProperties !== false)) throw new NotStrict()
+  if (!isSchema(properties) || (additionalProperties !== undefined && additionalProperties !== false))
+    throw new NotStrict()
   const required = new Set(node.required as string[] | undefined)
   strict.properties = mapEntries(properties, (key, inner) =>
     required.has(key) ? strictNode(inner) : nullable(strictNode(inner) as JsonSchema),
@@ -60,7 +62,8 @@ function nullable(schema: JsonSchema): JsonSchema {
   }
 }
 
-const isSchema = (node: Json | undefined): node is JsonSchema => typeof node === 'object' && node !== null && !Array.isArray(node)
+const isSchema = (node: Json | undefined): node is JsonSchema =>
+  typeof node === 'object' && node !== null && !Array.isArray(node)
 
 function acceptsNull(schema: Json | undefined): boolean {
   if (!isSchema(schema)) return schema === true
@@ -84,8 +87,12 @@ export function withoutNulls(schema: JsonSchema, value: Json): Json {
       return given.map((item) => prune(items, item))
     }
     const kept = Object.entries(given).filter(([key, inner]) => {
-      const saying = inner === null ? subs.filter(({ properties }) => isSchema(properties) && Object.hasOwn(properties, key)) : []
-      return saying.length === 0 || saying.some((sub) => (sub.required as string[] | undefined)?.includes(key) || accepts(sub, key))
+      const saying =
+        inner === null ? subs.filter(({ properties }) => isSchema(properties) && Object.hasOwn(properties, key)) : []
+      return (
+        saying.length === 0 ||
+        saying.some((sub) => (sub.required as string[] | undefined)?.includes(key) || accepts(sub, key))
+      )
     })
     return Object.fromEntries(
       kept.map(([key, inner]) => [
@@ -104,7 +111,8 @@ export function withoutNulls(schema: JsonSchema, value: Json): Json {
   function flat(of: Json | undefined, seen: Set<Json>): JsonSchema[] {
     if (!isSchema(of) || seen.has(of)) return []
     seen.add(of)
-    const behind = typeof of.$ref === 'string' ? [of.$ref.split('/').slice(1).reduce<Json | undefined>(step, schema)] : []
+    const behind =
+      typeof of.$ref === 'string' ? [of.$ref.split('/').slice(1).reduce<Json | undefined>(step, schema)] : []
     const branches = [of.anyOf, of.oneOf, of.allOf].flatMap((branch) => (Array.isArray(branch) ? branch : []))
     return [of, ...[...behind, ...branches].flatMap((inner) => flat(inner, seen))]
   }

@@ -37,7 +37,11 @@ export interface Hook {
    * Changes what the model reads, whenever the outcome is shown to one; the outcome itself, the record and the feed keep all of it. If it
    * fails, the model reads what it would read without it: what must never get out is for `after` to replace.
    */
-  readonly project?: (facts: HookFacts, outcome: Outcome, parts: readonly ModelPart[]) => Projection | Promise<Projection>
+  readonly project?: (
+    facts: HookFacts,
+    outcome: Outcome,
+    parts: readonly ModelPart[],
+  ) => Projection | Promise<Projection>
 }
 
 /** Throws config_invalid. */

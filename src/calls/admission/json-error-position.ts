@@ -24,7 +24,11 @@ export function jsonBreak(text: string): Break | undefined {
     return found
   }
   const skipSpace = (): void => {
-    for (let unit = text.charCodeAt(at); unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09; unit = text.charCodeAt(at))
+    for (
+      let unit = text.charCodeAt(at);
+      unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
+      unit = text.charCodeAt(at)
+    )
       at += 1
   }
   const stop = (expected: string): Break => ({ at, atEnd: at >= text.length, expected })

@@ -49,9 +49,26 @@ describe('where a text stops being JSON', () => {
       const part = text.slice(0, length)
       const found = jsonBreak(part)
       if (text.trimEnd().length <= length) expect(found).toBeUndefined()
-      else if (part.trim() !== '') expect([part, found]).toEqual([part, { at: part.length, atEnd: true, expected: expect.any(String) }])
+      else if (part.trim() !== '')
+        expect([part, found]).toEqual([part, { at: part.length, atEnd: true, expected: expect.any(String) }])
     }
-    for (const part of ['-', '1.', '1e', '1e-', 't', 'nul', '"', '"\\', '"\\u', '"\\u12', '[', '{', '{"a"', '{"a":', '[1,']) {
+    for (const part of [
+      '-',
+      '1.',
+      '1e',
+      '1e-',
+      't',
+      'nul',
+      '"',
+      '"\\',
+      '"\\u',
+      '"\\u12',
+      '[',
+      '{',
+      '{"a"',
+      '{"a":',
+      '[1,',
+    ]) {
       expect([part, jsonBreak(part)?.atEnd]).toEqual([part, true])
     }
   })
@@ -110,7 +127,10 @@ describe('close names', () => {
   })
 
   test('CALL-5: ten thousand names, or a name of ten thousand characters, cost little', () => {
-    const many = Array.from({ length: 10_000 }, (_, index) => `tool_with_a_rather_long_name_to_compare_${index.toString(36)}_suffix`)
+    const many = Array.from(
+      { length: 10_000 },
+      (_, index) => `tool_with_a_rather_long_name_to_compare_${index.toString(36)}_suffix`,
+    )
     const begun = cpuMs()
     expect(closeNames('tool_with_a_rather_long_name_to_compare_5zz_sufix', many)).toHaveLength(3)
     closeNames('x_'.repeat(5000), many)
@@ -139,7 +159,10 @@ describe('limits', () => {
     expect(argumentLimits).toEqual({ bytes: 1_048_576, depth: 512 })
     const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
     expect(readArguments(deep(512)).ok).toBe(true)
-    expect(readArguments(deep(513))).toMatchObject({ ok: false, problem: expect.stringContaining('deeper than 512 levels') })
+    expect(readArguments(deep(513))).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining('deeper than 512 levels'),
+    })
     expect(readArguments('{"a":[1]}', { bytes: 9, depth: 2 }).ok).toBe(true)
     expect(readArguments('{"a":[1]}', { bytes: 8, depth: 2 })).toMatchObject({
       ok: false,
@@ -157,7 +180,10 @@ describe('limits', () => {
       raw: '',
       problem: expect.stringContaining('too large'),
     })
-    expect(readArguments({ a: [1] }, { bytes: 99, depth: 1 })).toMatchObject({ ok: false, problem: expect.stringContaining('deeper') })
+    expect(readArguments({ a: [1] }, { bytes: 99, depth: 1 })).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining('deeper'),
+    })
   })
 
   test('CALL-4: what is too large or too deep is refused before it is parsed', () => {
@@ -165,7 +191,11 @@ describe('limits', () => {
     const large = readArguments(`"${'x'.repeat(50_000_000)}"`)
     expect(large).toMatchObject({ ok: false, problem: expect.stringContaining('50,000,002 bytes') })
     expect(large.raw?.length).toBe(1_048_576)
-    for (const bomb of ['['.repeat(1_000_000), '{"a":'.repeat(200_000), `${'['.repeat(500_000)}${']'.repeat(500_000)}`]) {
+    for (const bomb of [
+      '['.repeat(1_000_000),
+      '{"a":'.repeat(200_000),
+      `${'['.repeat(500_000)}${']'.repeat(500_000)}`,
+    ]) {
       expect(readArguments(bomb)).toMatchObject({ ok: false, problem: expect.stringContaining('deeper than 512') })
     }
     expect(cpuMs() - begun).toBeLessThan(3000)

@@ -31,7 +31,11 @@ export function readArguments(input: unknown, limits: ArgumentLimits = argumentL
 }
 
 /** A tool's `repair`, once: what it makes of the text is read like any other. If it throws or gives up (undefined), the refusal stands. */
-export function mended(raw: string, repair: (raw: string) => unknown, limits: ArgumentLimits = argumentLimits): ReadArguments {
+export function mended(
+  raw: string,
+  repair: (raw: string) => unknown,
+  limits: ArgumentLimits = argumentLimits,
+): ReadArguments {
   let better: unknown
   try {
     better = repair(raw)
@@ -50,7 +54,9 @@ const most = 8
 
 /** Phrased so that a model can mend it: every problem with its path. */
 export function describeProblems(problems: readonly Problem[]): string {
-  const lines = problems.slice(0, most).map(({ path, message }) => `- ${path ? `${shortened(path, 200)}: ` : ''}${shortened(message, 600)}`)
+  const lines = problems
+    .slice(0, most)
+    .map(({ path, message }) => `- ${path ? `${shortened(path, 200)}: ` : ''}${shortened(message, 600)}`)
   if (problems.length > most) lines.push(`- and ${problems.length - most} more`)
   return `The arguments are not valid:\n${lines.join('\n')}\nFix the arguments and call again.`
 }
@@ -92,11 +98,16 @@ function readValue(value: unknown, limits: ArgumentLimits): ReadArguments {
 function encoded(value: unknown): { ok: true; text: string; sorted: boolean } | { ok: false; problem: string } {
   try {
     const text = encodePlain(value)
-    return text === undefined ? { ok: true, text: encode(value), sorted: false } : { ok: true, text, sorted: isSorted(value) }
+    return text === undefined
+      ? { ok: true, text: encode(value), sorted: false }
+      : { ok: true, text, sorted: isSorted(value) }
   } catch (error) {
     // A getter or a proxy of the host may throw anything; what it says is not for the model.
     const known = error instanceof PawlError && error.code === 'value_invalid'
-    return { ok: false, problem: known ? shortened(error.message, 400) : 'The value cannot be read: reading one of its properties throws' }
+    return {
+      ok: false,
+      problem: known ? shortened(error.message, 400) : 'The value cannot be read: reading one of its properties throws',
+    }
   }
 }
 
@@ -104,7 +115,8 @@ const loneSurrogate = 'holds a lone surrogate (half a character), which has no U
 const number = (count: number): string => count.toLocaleString('en-US')
 export const tooLarge = (bytes: number, most: number): string =>
   `The arguments are too large (${number(bytes)} bytes; at most ${number(most)}); send less at once`
-const tooDeepSaid = (limits: ArgumentLimits): string => `The arguments are nested deeper than ${limits.depth} levels; send a flatter value`
+const tooDeepSaid = (limits: ArgumentLimits): string =>
+  `The arguments are nested deeper than ${limits.depth} levels; send a flatter value`
 
 /** Before parsing: a megabyte of brackets takes JSON.parse a quarter of a second, and the encoder more stack than there is. */
 function tooDeep(text: string, depth: number): boolean {
@@ -113,7 +125,8 @@ function tooDeep(text: string, depth: number): boolean {
   for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index)
     if (unit === 0x22) {
-      for (index += 1; index < text.length && text.charCodeAt(index) !== 0x22; index += 1) if (text.charCodeAt(index) === 0x5c) index += 1
+      for (index += 1; index < text.length && text.charCodeAt(index) !== 0x22; index += 1)
+        if (text.charCodeAt(index) === 0x5c) index += 1
     } else if (unit === 0x7b || unit === 0x5b) {
       level += 1
       if (level > depth) return true
@@ -143,7 +156,8 @@ function unsafeNumbers(text: string): string | undefined {
   if (!mayBeUnsafe.test(text)) return undefined
   const found: { holder: object; key: string; source: string }[] = []
   const revive: Reviver = function (key, value, { source }) {
-    if (typeof value === 'number' && source !== undefined && !isSafe(value, source)) found.push({ holder: this, key, source })
+    if (typeof value === 'number' && source !== undefined && !isSafe(value, source))
+      found.push({ holder: this, key, source })
     return value
   }
   const root: unknown = JSON.parse(text, revive as never)
@@ -152,14 +166,18 @@ function unsafeNumbers(text: string): string | undefined {
   pathsTo(holders, root)
   const said = found.slice(0, most).map(({ holder, key, source }) => {
     // The number itself may be the whole text: then its holder is one that JSON.parse made up.
-    const path = typeof root === 'object' ? pathText([...(holders.get(holder) ?? []), Array.isArray(holder) ? Number(key) : key]) : ''
+    const path =
+      typeof root === 'object'
+        ? pathText([...(holders.get(holder) ?? []), Array.isArray(holder) ? Number(key) : key])
+        : ''
     return `${path ? `${path}: ` : ''}the number ${shortened(source, 50)} cannot be held exactly (integers only from -9007199254740991 to 9007199254740991); send it as a string`
   })
   if (found.length > most) said.push(`and ${found.length - most} more`)
   return said.join('\n- ')
 }
 
-const shortened = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`)
+const shortened = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 
 /** Below 10^21 JavaScript writes digits, so an integer it had to round looks exact. An exponent says itself that it is rounded. */
 function isSafe(value: number, source: string): boolean {

@@ -92,7 +92,8 @@ const firstPauseMs = 1_000
 const longestPauseMs = 8_000
 
 /** The stricter of what the tool was and what it is wins (CALL-7). */
-const onCrashNow = (invocation: Invocation, tool: Tool): OnCrash => (invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool))
+const onCrashNow = (invocation: Invocation, tool: Tool): OnCrash =>
+  invocation.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool)
 
 async function reconcile(asking: Asking, accepted: Accepted, interrupted: Interruption): Promise<ToSettle | null> {
   const { invocation, tool, host } = asking

@@ -27,13 +27,20 @@ export function resolveTool(invocation: Invocation, host: CallHost): Resolved | 
     const now = tool ? ((begun ? undefined : remote?.accepted()) ?? tool) : undefined
     if (now && !(now instanceof Promise)) return { tool: now }
     if (remote)
-      return fetched(entry.name, remote, invocation, host, tool ? async () => (await remote.accepted()) ?? tool : () => remote.load())
+      return fetched(
+        entry.name,
+        remote,
+        invocation,
+        host,
+        tool ? async () => (await remote.accepted()) ?? tool : () => remote.load(),
+      )
   }
   const name = options.name ?? request.tool
   const close = closeNames(name, options.within ?? tools.offered)
   const hint = close.length > 0 ? ` Did you mean ${close.map((each) => `'${each}'`).join(' or ')}?` : ''
   const away = host.away()
-  const missing = away.length > 0 ? ` Not all tools are known now, as ${listed(away)} cannot be reached: it may be there later.` : ''
+  const missing =
+    away.length > 0 ? ` Not all tools are known now, as ${listed(away)} cannot be reached: it may be there later.` : ''
   return { settle: unavailable(`There is no tool named '${name}'.${hint}${missing}`) }
 }
 

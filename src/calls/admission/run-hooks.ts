@@ -20,7 +20,14 @@ const kindOf = (verdict: unknown): Kind | undefined =>
 /** A hook knows a tool by its name, whatever the model called it by. */
 const factsOf = ({ invocation, tool }: Asking, input: Json): HookFacts => {
   const { position, principal } = invocation.request
-  return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId, tool: tool.name, input }
+  return {
+    tenant: position.tenant,
+    session: position.session,
+    principal,
+    callId: invocation.callId,
+    tool: tool.name,
+    input,
+  }
 }
 
 const firstKey = 'hooks:before'
@@ -51,7 +58,14 @@ export async function beforeHooks(asking: Asking, input: Json, again = ''): Prom
   if (kind === 'replace') return { input: said }
   if (kind === 'answer') return { settle: { status: 'success', value: said } }
   const code = kind === 'abort' ? 'turn_aborted' : 'denied_by_hook'
-  return { settle: failure({ class: 'permission_denied', code, message: `Refused by '${by}': ${reasonOf(said)}`, source: 'hook' }) }
+  return {
+    settle: failure({
+      class: 'permission_denied',
+      code,
+      message: `Refused by '${by}': ${reasonOf(said)}`,
+      source: 'hook',
+    }),
+  }
 }
 
 const toRecord = (decided: Decided | undefined): string =>
@@ -112,7 +126,12 @@ async function verdictOf(hook: Hook, asking: Asking, facts: HookFacts): Promise<
 }
 
 function fault({ name: hook }: Hook, { invocation, tool, host }: Asking, what: string, error?: unknown): void {
-  host.logger.error(what, { hook, tool: tool.name, callId: invocation.callId, ...(error === undefined ? {} : { error }) })
+  host.logger.error(what, {
+    hook,
+    tool: tool.name,
+    callId: invocation.callId,
+    ...(error === undefined ? {} : { error }),
+  })
 }
 
 /** What becomes of the outcome. The body has run, and what it did must not be lost: a hook that fails changes nothing. */
@@ -138,7 +157,12 @@ async function askAfter(asking: Asking, accepted: Fresh, given: ToSettle): Promi
   return now
 }
 
-async function saidAfter(hook: Hook, asking: Asking, accepted: Fresh, { settle, text }: ToSettle): Promise<ToSettle | undefined> {
+async function saidAfter(
+  hook: Hook,
+  asking: Asking,
+  accepted: Fresh,
+  { settle, text }: ToSettle,
+): Promise<ToSettle | undefined> {
   try {
     const own = decode(text ?? encode(settle)) as unknown as Outcome
     const facts = factsOf(asking, accepted.anew().args)

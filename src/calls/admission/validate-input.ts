@@ -13,7 +13,14 @@ import type { Checked } from '../../tools/schema.ts'
 import type { Prepared, Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { type Accepted, FromRecord, none } from './validated-input.ts'
-import { argumentLimits, describeProblems, mended, type ReadArguments, tooLarge, untoldBreak } from './read-arguments.ts'
+import {
+  argumentLimits,
+  describeProblems,
+  mended,
+  type ReadArguments,
+  tooLarge,
+  untoldBreak,
+} from './read-arguments.ts'
 import { ask, type Asking, contained, endOf, Unanswered } from '../host-callback.ts'
 import { askInContext } from '../context/callback-context.ts'
 import { notStarted } from '../attempts/stop-outcome.ts'
@@ -29,7 +36,8 @@ export function accept(asking: Asking): Soon<Accepted | ToSettle> {
   if (invocation.args !== null) return recordedOnes(asking, invocation.args)
   const read = readable(asking)
   if ('settle' in read) return loopBound(read, asking)
-  if (tool.prepare || hasBefore(asking) || invocation.recorded(prepareKey)) return invocation.atRisk(() => askedAbout(asking, read.input))
+  if (tool.prepare || hasBefore(asking) || invocation.recorded(prepareKey))
+    return invocation.atRisk(() => askedAbout(asking, read.input))
   const checked = validated(asking, read.input)
   const finished = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
     'settle' in final ? loopBound(final, asking) : recorded(invocation, tool, final)
@@ -58,7 +66,11 @@ export async function acceptAgain(asking: Asking, input: Json, edit: number): Pr
 
 const again = (edit: number): string => `:edit:${edit}`
 
-async function finalOf(asking: Asking, input: Json, again = ''): Promise<{ validated: Validated; prepared: Payload } | ToSettle> {
+async function finalOf(
+  asking: Asking,
+  input: Json,
+  again = '',
+): Promise<{ validated: Validated; prepared: Payload } | ToSettle> {
   const { invocation } = asking
   const hooked = await beforeHooks(asking, input, again)
   if ('settle' in hooked) return hooked
@@ -72,8 +84,14 @@ async function finalOf(asking: Asking, input: Json, again = ''): Promise<{ valid
   return 'settle' in final ? final : { validated: final, prepared }
 }
 
-function recorded(invocation: Invocation, tool: Tool, { args, wire }: Validated, prepared = notPrepared): Soon<Accepted> {
-  const given = (text: string): Accepted => new FromRecord(text, prepared.payload, text === wire && !prepared.said ? args : undefined)
+function recorded(
+  invocation: Invocation,
+  tool: Tool,
+  { args, wire }: Validated,
+  prepared = notPrepared,
+): Soon<Accepted> {
+  const given = (text: string): Accepted =>
+    new FromRecord(text, prepared.payload, text === wire && !prepared.said ? args : undefined)
   const text = invocation.accept(wire, termsOf(tool, prepared.said))
   return text instanceof Promise ? text.then(given) : given(text)
 }
@@ -135,7 +153,8 @@ function validated(asking: Asking, input: Json): Soon<Validated | ToSettle> {
 
 /** What a schema makes of arguments and has no recorded form is not the model's to mend: that throws. */
 function judged(checked: Checked, sizes: Sizes, hidden: boolean): Validated | ToSettle {
-  if (!checked.ok) return { settle: refused(describeProblems(hidden ? checked.problems.map(untoldProblem) : checked.problems)) }
+  if (!checked.ok)
+    return { settle: refused(describeProblems(hidden ? checked.problems.map(untoldProblem) : checked.problems)) }
   const wire = encode(checked.value)
   // Hooks, prepare and the schema itself may have made them larger than what was asked.
   if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }
@@ -173,8 +192,14 @@ async function prepare(asking: Asking, wire: string, again = ''): Promise<({ inp
     })
     const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
     if ('answer' in said)
-      return await finish(asking, new FromRecord(wire, none), { settle: { status: 'success', value: said.answer ?? null } })
-    return { ...(said.input === undefined ? {} : { input: said.input }), payload: encode(said.payload ?? null), said: true }
+      return await finish(asking, new FromRecord(wire, none), {
+        settle: { status: 'success', value: said.answer ?? null },
+      })
+    return {
+      ...(said.input === undefined ? {} : { input: said.input }),
+      payload: encode(said.payload ?? null),
+      said: true,
+    }
   } catch (error) {
     return ended(error, asking)
   }
@@ -190,7 +215,11 @@ async function recordedOnes(asking: Asking, args: string): Promise<Accepted | To
   if (version === tool.version || invocation.landed) return new FromRecord(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
-    settle: failure({ class: 'unavailable', code: 'tool_changed', message: `The tool has changed since this was asked. ${change}.` }),
+    settle: failure({
+      class: 'unavailable',
+      code: 'tool_changed',
+      message: `The tool has changed since this was asked. ${change}.`,
+    }),
   }
   const { upgrade } = tool
   if (!upgrade) return stop
@@ -220,6 +249,8 @@ function loopBound(bad: ToSettle, asking: Asking): Soon<ToSettle> {
   return over instanceof Promise ? over.then((told) => told ?? bad) : (over ?? bad)
 }
 
-const isInvalid = ({ settle }: ToSettle): boolean => settle.status === 'failure' && settle.failure.class === 'invalid_request'
+const isInvalid = ({ settle }: ToSettle): boolean =>
+  settle.status === 'failure' && settle.failure.class === 'invalid_request'
 
-const refused = (message: string): ReturnType<typeof failure> => failure({ class: 'invalid_request', code: 'invalid_arguments', message })
+const refused = (message: string): ReturnType<typeof failure> =>
+  failure({ class: 'invalid_request', code: 'invalid_arguments', message })

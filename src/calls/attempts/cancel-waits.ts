@@ -15,7 +15,8 @@ const patienceMs = 5_000
 
 export function cancelledOutside(invocation: Invocation, host: CallHost, driven: Driven): Driven | Promise<Driven> {
   const { stopped, attempt } = invocation
-  if (!stopped || !('cancel' in stopped) || (attempt === 0 && !('park' in driven) && !invocation.asks.any)) return driven
+  if (!stopped || !('cancel' in stopped) || (attempt === 0 && !('park' in driven) && !invocation.asks.any))
+    return driven
   // A wait is no result that wins over a cancel: parked, the call would go on for as long as nobody answers.
   const end: Driven = 'park' in driven ? { settle: outcomeOf({ cancelled: stopped.cancel }) } : driven
   const { status } = end.settle

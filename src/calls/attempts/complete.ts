@@ -13,7 +13,8 @@ import { afterHooks } from '../admission/run-hooks.ts'
 export function finish(asking: Asking, accepted: Accepted, given: ToSettle): Soon<ToSettle> {
   const { invocation, host } = asking
   const hooked = afterHooks(asking, accepted, given)
-  const checked = hooked instanceof Promise ? hooked.then((outcome) => checkOutput(asking, outcome)) : checkOutput(asking, hooked)
+  const checked =
+    hooked instanceof Promise ? hooked.then((outcome) => checkOutput(asking, outcome)) : checkOutput(asking, hooked)
   const { cost } = given.settle
   const ended = (outcome: ToSettle): ToSettle => withCost(bounded(outcome, invocation, host), cost)
   return checked instanceof Promise ? checked.then(ended) : ended(checked)

@@ -114,7 +114,8 @@ class Attempt implements Pace {
   async resume(): Promise<void> {
     for (let back = false; !back;) {
       // Who was stopped takes nothing any more, and hears why.
-      if (!(await this.#entered())) throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
+      if (!(await this.#entered()))
+        throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
       back = this.#slot.places.length === 0 || (await this.#tookPlaces())
     }
     this.#watch.resume()
@@ -171,7 +172,12 @@ class Attempt implements Pace {
     if (this.#why !== null) throw new PawlError('attempt_over')
     const invocation = this.#invocation
     this.#context = new Context(invocation, this.#tool, this.#host, this, this.#accepted.prepared)
-    const about = { tool: this.#tool.name, callId: invocation.callId, call: invocation.request.uid, logger: this.#host.logger }
+    const about = {
+      tool: this.#tool.name,
+      callId: invocation.callId,
+      call: invocation.request.uid,
+      logger: this.#host.logger,
+    }
     const context = this.#context
     context.args = this.#accepted.text
     if (this.#tool.client) return scope.run(about, () => handOut(context))
@@ -220,7 +226,13 @@ class Attempt implements Pace {
     }
     try {
       return this.#billed(
-        await stoppedBy(why, { body, context: this.#context, invocation: this.#invocation, host: this.#host, graceMs: this.#tool.graceMs }),
+        await stoppedBy(why, {
+          body,
+          context: this.#context,
+          invocation: this.#invocation,
+          host: this.#host,
+          graceMs: this.#tool.graceMs,
+        }),
       )
     } finally {
       this.#close()
@@ -269,7 +281,9 @@ async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }:
   let forget = (): void => {}
   const patience = new Promise<null>((resolve) => (callOff = host.clock.timer(graceMs, () => resolve(null))))
   // Should the call be taken from us meanwhile, nothing more is waited for.
-  const over = new Promise<never>((_, reject) => (forget = invocation.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))))
+  const over = new Promise<never>(
+    (_, reject) => (forget = invocation.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))),
+  )
   const ended = body.then(
     (returned) => ({ returned }),
     (threw: unknown) => ({ threw }),

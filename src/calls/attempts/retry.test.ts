@@ -10,7 +10,8 @@ const reads = (more: object): Tool =>
   tool({ name: 'reads', description: 'Reads', input, hints: { readOnly: true }, execute: () => 1, ...more })
 
 /** A call that was tried so often, and whose chance is as high as it can be. */
-const tried = (retries: number): Invocation => ({ retries, derive: () => new Uint8Array(3).fill(255) }) as unknown as Invocation
+const tried = (retries: number): Invocation =>
+  ({ retries, derive: () => new Uint8Array(3).fill(255) }) as unknown as Invocation
 const delay = (retries: number, of: Tool, outcome: Outcome): number | undefined => {
   const verdict = afterFailure(tried(retries), of, outcome)
   return 'again' in verdict ? Math.ceil(verdict.again) : undefined
@@ -20,12 +21,23 @@ const down = failure({ class: 'unavailable', code: 'down', message: 'Down' })
 describe('TIME-4: whether and when a failed attempt is tried again', () => {
   test('TIME-4: the delay begins at the base, doubles with every try, and ends at the cap', () => {
     const of = reads({ retry: { attempts: 6, base: '1s', cap: '5s' } })
-    expect([0, 1, 2, 3, 4, 5].map((retries) => delay(retries, of, down))).toEqual([1_000, 2_000, 4_000, 5_000, 5_000, undefined])
+    expect([0, 1, 2, 3, 4, 5].map((retries) => delay(retries, of, down))).toEqual([
+      1_000,
+      2_000,
+      4_000,
+      5_000,
+      5_000,
+      undefined,
+    ])
     expect(delay(0, reads({ retry: { attempts: 2 } }), down)).toBe(500)
   })
 
   test('TIME-4: the delay is a chance of that time, so that not all come back at once', () => {
-    const verdict = afterFailure({ ...tried(0), derive: () => Uint8Array.of(128, 0, 0) }, reads({ retry: { attempts: 2 } }), down)
+    const verdict = afterFailure(
+      { ...tried(0), derive: () => Uint8Array.of(128, 0, 0) },
+      reads({ retry: { attempts: 2 } }),
+      down,
+    )
     expect(verdict).toEqual({ again: 250 })
   })
 

@@ -25,7 +25,8 @@ export function afterFailure(invocation: Invocation, tool: Tool, outcome: Outcom
   if (!mayTry || (failure.mayStillRun && !harmless)) return { settle: outcome }
   const round = invocation.retries + 1
   if (round >= attempts) return { settle: attempts > 1 ? exhausted(failure, round) : outcome }
-  if (failure.retry.when === 'safe' && failure.retry.afterMs !== undefined) return { again: Math.min(failure.retry.afterMs, policy.capMs) }
+  if (failure.retry.when === 'safe' && failure.retry.afterMs !== undefined)
+    return { again: Math.min(failure.retry.afterMs, policy.capMs) }
   return { again: chance(invocation, round) * Math.min(policy.capMs, policy.baseMs * 2 ** (round - 1)) }
 }
 

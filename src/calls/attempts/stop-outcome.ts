@@ -44,7 +44,8 @@ export const maySay = ({ settle }: ToSettle): boolean =>
 export function stillRunning(given: ToSettle): ToSettle {
   const { settle } = given
   if (settle.status === 'failure') return { settle: { ...settle, failure: { ...settle.failure, mayStillRun: true } } }
-  if (settle.status === 'cancelled') return { settle: { ...settle, cancellation: { ...settle.cancellation, mayStillRun: true } } }
+  if (settle.status === 'cancelled')
+    return { settle: { ...settle, cancellation: { ...settle.cancellation, mayStillRun: true } } }
   return given
 }
 

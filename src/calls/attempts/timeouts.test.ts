@@ -8,7 +8,9 @@ function watching(timeout: { attempt: number; idle?: number; total?: number }) {
   const ended: string[] = []
   const began = clock.now()
   const timed = { request: { createdAt: began }, options: { timeout }, asks: { decidingMs: 0 } }
-  const watch = new Watch({ clock, alarms: new Alarms(clock) }, timed, {}, (name) => ended.push(`${name} ${clock.now() - began}`))
+  const watch = new Watch({ clock, alarms: new Alarms(clock) }, timed, {}, (name) =>
+    ended.push(`${name} ${clock.now() - began}`),
+  )
   return { clock, watch, ended }
 }
 

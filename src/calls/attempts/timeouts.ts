@@ -60,7 +60,12 @@ export class Watch implements Alarm {
   #waits = 0
   #stopped = false
 
-  constructor({ clock, alarms }: { clock: Clock; alarms: Alarms }, of: Timed, clocks: Clocks, expired: (name: ClockName) => void) {
+  constructor(
+    { clock, alarms }: { clock: Clock; alarms: Alarms },
+    of: Timed,
+    clocks: Clocks,
+    expired: (name: ClockName) => void,
+  ) {
     const { options } = of
     this.#clock = clock
     this.#alarms = alarms
@@ -88,7 +93,8 @@ export class Watch implements Alarm {
   }
 
   #watchLate(): void {
-    if (this.#lateAt !== undefined) this.#lateTimer = this.#clock.timer(this.#lateAt - this.#clock.now(), () => this.#expire('total'))
+    if (this.#lateAt !== undefined)
+      this.#lateTimer = this.#clock.timer(this.#lateAt - this.#clock.now(), () => this.#expire('total'))
   }
 
   /** The body waits: its own clocks stand still. */
@@ -110,7 +116,8 @@ export class Watch implements Alarm {
 
   /** A process that was stopped comes back with its deadline passed and its timer still to ring: asked before anything is started. */
   look(): void {
-    if (this.#lateAt !== undefined && this.#deciding === null && this.#clock.now() >= this.#lateAt) this.#expire('total')
+    if (this.#lateAt !== undefined && this.#deciding === null && this.#clock.now() >= this.#lateAt)
+      this.#expire('total')
   }
 
   /** Something moved: the idle clock starts over. */

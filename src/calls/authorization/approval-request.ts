@@ -63,7 +63,11 @@ export async function heard(asking: Asking, accepted: Accepted): Promise<Heard |
     if (!asked) return { ...said, next: number }
     const { resolution } = asked
     if (resolution === null) {
-      return { ...said, next: number + 1, open: { asked, name, callOff: () => asks.callOff(name, 'What would have run has changed') } }
+      return {
+        ...said,
+        next: number + 1,
+        open: { asked, name, callOff: () => asks.callOff(name, 'What would have run has changed') },
+      }
     }
     if ('timeout' in resolution) return expired
     const decided = decidedOf(resolution)
@@ -117,8 +121,15 @@ export async function askPeople(asking: Asking, said: Heard, decision: Decision)
   const { position, principal } = request
   const { accepted, approvals, open } = said
   const of = decision.asking ?? together([])
-  const fingerprint = fingerprintOf({ tenant: position.tenant, call: request.uid, tool: tool.fingerprint, args: accepted.text })
-  const votes = approvals.filter((approval) => approval.fingerprint === fingerprint).flatMap((approval) => approval.votes)
+  const fingerprint = fingerprintOf({
+    tenant: position.tenant,
+    call: request.uid,
+    tool: tool.fingerprint,
+    args: accepted.text,
+  })
+  const votes = approvals
+    .filter((approval) => approval.fingerprint === fingerprint)
+    .flatMap((approval) => approval.votes)
   const go = { go: accepted, ...(said.note === undefined ? {} : { note: said.note }) }
   if (isEnough(of, principal, votes)) return open && !(await open.callOff()) ? null : go
   if (open) {
@@ -134,7 +145,8 @@ export async function askPeople(asking: Asking, said: Heard, decision: Decision)
     return rule.then === 'approve' ? go : denied({ decision: 'deny', at: rule.madeAt, votes: rule.votes }, true)
   }
   if (options.unattended) return unattended(decision.reason)
-  const left = options.deadline === undefined ? of.expiresMs : Math.min(of.expiresMs, options.deadline - host.clock.now())
+  const left =
+    options.deadline === undefined ? of.expiresMs : Math.min(of.expiresMs, options.deadline - host.clock.now())
   if (left <= 0) return notStarted('total')
   const about = { kind: 'approval' as const, reason: decision.reason, of, fingerprint, votes }
   const { item, terms } = await itemOf(asking, accepted, about, {}, { tool: tool.fingerprint })
@@ -142,7 +154,8 @@ export async function askPeople(asking: Asking, said: Heard, decision: Decision)
 }
 
 /** The wait of that name, which is on record. */
-const asked = ({ invocation }: Asking, name: string): Promise<Wait> => invocation.wait({ name, deadlineMs: 0, terms: {} })
+const asked = ({ invocation }: Asking, name: string): Promise<Wait> =>
+  invocation.wait({ name, deadlineMs: 0, terms: {} })
 
 type Denial = Extract<Decided, { decision: 'deny' }>
 
@@ -174,7 +187,11 @@ const unattended = (reason: string): ToSettle => ({
   }),
 })
 
-async function answered(asking: Asking, accepted: Accepted, decided: Extract<Decided, { decision: 'answer' }>): Promise<ToSettle> {
+async function answered(
+  asking: Asking,
+  accepted: Accepted,
+  decided: Extract<Decided, { decision: 'answer' }>,
+): Promise<ToSettle> {
   const { settle } = await finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
   const { reason } = decided.votes.at(-1) ?? {}
   const note = `A person answered instead of this tool, which was not run${reason === undefined ? '' : `: ${reason}`}`

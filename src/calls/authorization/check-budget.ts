@@ -37,7 +37,9 @@ async function counted(invocation: Invocation, host: CallHost, valid: boolean): 
     }),
   )
   const message = JSON.parse(mark) as string | null
-  return message === null ? null : { settle: failure({ class: 'resource_limit', code: 'over_budget', message, source: 'policy' }) }
+  return message === null
+    ? null
+    : { settle: failure({ class: 'resource_limit', code: 'over_budget', message, source: 'policy' }) }
 }
 
 /** With what it took on it, and on the usage of its scopes: once, before it settles, so that whoever has the outcome finds it charged. */
@@ -51,7 +53,9 @@ async function chargedTo(invocation: Invocation, host: CallHost, ms: number, end
   const settle = 'settle' in end ? end.settle : undefined
   const { cost = 0 } = settle ?? {}
   const concerns = ({ time, cost: most, repeats }: Budget): boolean =>
-    (time !== undefined && ms > 0) || (most !== undefined && cost > 0) || (repeats !== undefined && settle !== undefined)
+    (time !== undefined && ms > 0) ||
+    (most !== undefined && cost > 0) ||
+    (repeats !== undefined && settle !== undefined)
   const budgets = budgetsOf(invocation, host)
   if (!budgets.some(concerns)) return end
   try {
@@ -59,7 +63,10 @@ async function chargedTo(invocation: Invocation, host: CallHost, ms: number, end
     const fact: UsageFact = { kind: 'settled', ...aboutOf(invocation), ms, cost, ...answer }
     // A body that parks has run until then; what lands its answer is another execution.
     await invocation.tally(
-      tallyOf(settle ? 'budget:settled' : `budget:parked:${invocation.attempt}`, invocation, host, budgets, () => [fact, null]),
+      tallyOf(settle ? 'budget:settled' : `budget:parked:${invocation.attempt}`, invocation, host, budgets, () => [
+        fact,
+        null,
+      ]),
     )
   } catch (error) {
     const { stopped } = invocation

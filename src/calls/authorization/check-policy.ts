@@ -30,7 +30,8 @@ function judged(asking: Asking, said: Heard): Soon<Permit> {
     const go = { go: said.accepted, ...(said.note === undefined ? {} : { note: said.note }) }
     const { open } = said
     // An answer that came while nobody was asked any more, or while it was asked about anew, is heard first.
-    if (decision.effect === 'allow') return open ? open.callOff().then((off) => (off ? go : permit(asking, said.accepted))) : go
+    if (decision.effect === 'allow')
+      return open ? open.callOff().then((off) => (off ? go : permit(asking, said.accepted))) : go
     return askPeople(asking, said, decision).then((answer) => answer ?? permit(asking, said.accepted))
   }
   const decision = policyOn(asking, said.accepted.args)
@@ -43,7 +44,11 @@ export function policyOn(asking: Asking, args: Json): Soon<Decision | ToSettle> 
   const policies = policiesFor(asking)
   if (policies.length === 0 && tool.approval === undefined) return byDefault(tool)
   const report = (error: unknown): void =>
-    host.logger.error('A policy function failed, so the call is denied', { tool: tool.name, callId: invocation.callId, error })
+    host.logger.error('A policy function failed, so the call is denied', {
+      tool: tool.name,
+      callId: invocation.callId,
+      error,
+    })
   const deciding = (): Soon<Decision> => decide(policies, questionOf(asking, args), report)
   const asks = typeof tool.approval === 'function' || policies.some((policy) => policy.decide)
   const asked = asks ? ask('A policy function', asking, deciding) : deciding()
@@ -100,7 +105,9 @@ function byDefault(tool: Tool): Decision {
 
 /** Policy hears a remote tool's own words about itself, and whether they count. */
 export const toolFacts = ({ name, id, hints, remote }: Tool): ToolFacts =>
-  remote ? { name, id, hints: remote.hints, remote: true, trusted: remote.trusted } : { name, id, hints, remote: false, trusted: true }
+  remote
+    ? { name, id, hints: remote.hints, remote: true, trusted: remote.trusted }
+    : { name, id, hints, remote: false, trusted: true }
 
 const denied = (message: string): ToSettle => ({
   settle: failure({ class: 'permission_denied', code: 'denied_by_policy', message, source: 'policy' }),

@@ -17,7 +17,9 @@ export async function handOut({ invocation, tool, host, args }: Around): Promise
   const most = options.timeout?.attempt ?? (own === undefined ? defaultMs : milliseconds(own, 'timeout'))
   const deadlineMs = withinDeadline(most, options, host.clock.now())
   const about = { kind: 'client' as const, reason: '', of: together([]), fingerprint: '' }
-  const { item, terms } = await itemOf({ invocation, tool, host }, new FromRecord(args ?? none, none), about, { preview: { summary: '' } })
+  const { item, terms } = await itemOf({ invocation, tool, host }, new FromRecord(args ?? none, none), about, {
+    preview: { summary: '' },
+  })
   const checked = tool.output ? { ...terms, checked: true as const } : terms
   const wait = await invocation.wait({ name: 'pawl:client', deadlineMs, terms: checked, item })
   return parksOn(new LaterHandle(wait, () => Promise.reject(new Error('It is handed out'))), wait, request.uid)

@@ -28,7 +28,10 @@ const mostAsked = 2
 
 const nameOf = (number: number): string => `pawl:connection:${number}`
 
-export async function connectionOf({ invocation, host, connections }: Around, provider: string): Promise<Connection | null> {
+export async function connectionOf(
+  { invocation, host, connections }: Around,
+  provider: string,
+): Promise<Connection | null> {
   const { position, principal } = invocation.request
   const found = await host.connection({ tenant: position.tenant, principal }, provider).catch((error: unknown) => {
     // Whether there is one nobody knows: that is no finding of the tool, and the call is taken up again.
@@ -44,7 +47,11 @@ export async function connectionOf({ invocation, host, connections }: Around, pr
 }
 
 /** The same outcome without tokens that its body was given. */
-export function withoutTokens(given: ToSettle, told: Connections | null, { sensitive }: Pick<Tool, 'sensitive'>): ToSettle {
+export function withoutTokens(
+  given: ToSettle,
+  told: Connections | null,
+  { sensitive }: Pick<Tool, 'sensitive'>,
+): ToSettle {
   // What it shows on purpose goes on record: only where that is sealed.
   if (isRevealing(given.settle) && sensitive) return given
   const settle = untold(notRevealing(given.settle), told)
@@ -64,7 +71,12 @@ export async function connecting(
   let number = 1
   while (asks.found(nameOf(number))) number++
   if (options.unattended || invocation.stopped || number > mostAsked) return required(provider)
-  const fingerprint = fingerprintOf({ tenant: position.tenant, call: request.uid, tool: tool.fingerprint, args: encode({ provider }) })
+  const fingerprint = fingerprintOf({
+    tenant: position.tenant,
+    call: request.uid,
+    tool: tool.fingerprint,
+    args: encode({ provider }),
+  })
   const summary = message ?? `Connect ${provider}, so that '${tool.title ?? tool.name}' can go on.`
   const { item, terms } = await itemOf(
     asking,
@@ -74,7 +86,12 @@ export async function connecting(
     { provider },
   )
   const name = nameOf(number)
-  const wait: Wait = await invocation.wait({ name, deadlineMs: withinDeadline(deadlineMs, options, host.clock.now()), terms, item })
+  const wait: Wait = await invocation.wait({
+    name,
+    deadlineMs: withinDeadline(deadlineMs, options, host.clock.now()),
+    terms,
+    item,
+  })
   // Who connects writes first and looks for waits second; here it is the other way round, so nobody is missed.
   const now = await host.connection({ tenant: position.tenant, principal }, provider)
   if (now && now.mark !== seen && (await asks.callOff(name, 'It is connected'))) return 'again'
@@ -92,7 +109,9 @@ export function connectionHeard({ invocation, host }: Asking): Soon<ToSettle | n
     if ('timeout' in asked.resolution) {
       const { position, principal } = request
       if (isPast(invocation, host)) return notStarted('total')
-      return host.connection({ tenant: position.tenant, principal }, provider).then((found) => (found ? null : required(provider)))
+      return host
+        .connection({ tenant: position.tenant, principal }, provider)
+        .then((found) => (found ? null : required(provider)))
     }
     const decided = decidedOf(asked.resolution)
     return decided?.decision === 'deny' ? declined(provider, decided.votes.at(-1)?.reason) : null
@@ -101,7 +120,9 @@ export function connectionHeard({ invocation, host }: Asking): Soon<ToSettle | n
 }
 
 /** What the model reads where nobody can connect. */
-export const required = (provider: string): ToSettle => ({ settle: { status: 'success', value: { connection_required: provider } } })
+export const required = (provider: string): ToSettle => ({
+  settle: { status: 'success', value: { connection_required: provider } },
+})
 
 const declined = (provider: string, reason: string | undefined): ToSettle => ({
   settle: failure({

@@ -55,16 +55,33 @@ export async function explainCall(host: ExplainHost, asked: ExplainCall): Promis
     const policies = asked.policy === undefined ? host.policies : [...host.policies, definePolicy(asked.policy)]
     const facts = { tenant, session, principal, callId: '' }
     const approval = bound(tool, args, facts)
-    const question = { tenant, session, principal, args, tool: { ...toolFacts(tool), ...(approval === undefined ? {} : { approval }) } }
+    const question = {
+      tenant,
+      session,
+      principal,
+      args,
+      tool: { ...toolFacts(tool), ...(approval === undefined ? {} : { approval }) },
+    }
     const report = (error: unknown): void => host.logger.error('A policy function failed', { tool: tool.name, error })
     const explained = await explain(policies, question, report)
     const { decision } = explained
     if (decision.effect !== 'ask') return { ...explained, would: wouldBe[decision.effect] }
     const of = decision.asking ?? together([])
-    const known = { session, principal, toolId: tool.id, toolFingerprint: tool.fingerprint, args, now: host.clock.now() }
+    const known = {
+      session,
+      principal,
+      toolId: tool.id,
+      toolFingerprint: tool.fingerprint,
+      args,
+      now: host.clock.now(),
+    }
     const rule = answeredBy(await host.remembered({ tenant, session }), known, of)
     if (!rule) return { ...explained, would: 'ask' as const }
-    return { ...explained, would: rule.then === 'approve' ? ('run' as const) : ('be denied' as const), remembered: rule }
+    return {
+      ...explained,
+      would: rule.then === 'approve' ? ('run' as const) : ('be denied' as const),
+      remembered: rule,
+    }
   })
 }
 

@@ -44,7 +44,8 @@ export async function itemOf(
     title: tool.title ?? tool.name,
     principal: request.principal,
     // Who runs it gets what it is; who only looks does not see what nobody may read.
-    args: kind === 'client' ? accepted.text : encode(clean(shownArgs(tool, accepted.args, () => host.toolsOf(request)))),
+    args:
+      kind === 'client' ? accepted.text : encode(clean(shownArgs(tool, accepted.args, () => host.toolsOf(request)))),
     reason: clean(reason),
     effect: effectOf(tool),
     fingerprint,

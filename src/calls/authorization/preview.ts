@@ -29,13 +29,18 @@ export async function previewOf(asking: Asking, accepted: Accepted): Promise<Pre
     return checked(await ask('preview', asking, () => run(shown(accepted.anew().args), factsFor(asking)))) ?? byDefault
   } catch (error) {
     if (error instanceof Unanswered && error.why !== 'patience') throw error
-    host.logger.error('A preview failed; the arguments are shown instead', { tool: tool.name, callId: invocation.callId, error })
+    host.logger.error('A preview failed; the arguments are shown instead', {
+      tool: tool.name,
+      callId: invocation.callId,
+      error,
+    })
     return byDefault
   }
 }
 
 function checked(given: PreviewGiven): Preview | undefined {
-  const { summary, details, format } = typeof given === 'string' ? { summary: given } : ((given ?? {}) as Partial<Preview>)
+  const { summary, details, format } =
+    typeof given === 'string' ? { summary: given } : ((given ?? {}) as Partial<Preview>)
   if (typeof summary !== 'string' || summary.trim() === '') return undefined
   const known = format === 'markdown' || format === 'diff' ? format : 'text'
   return {
@@ -51,13 +56,17 @@ function sentence({ title, description, name }: Tool, args: Json): string {
   if (entries.length === 0) return cut(`${what}.`, mostSummary)
   const fields = entries
     .slice(0, mostFields)
-    .map(([key, value]) => `${keyName(key)} ${isSecretName(key) ? '[hidden]' : cut(visible(JSON.stringify(value)), mostValue)}`)
+    .map(
+      ([key, value]) =>
+        `${keyName(key)} ${isSecretName(key) ? '[hidden]' : cut(visible(JSON.stringify(value)), mostValue)}`,
+    )
   const more = entries.length > mostFields ? ` and ${entries.length - mostFields} more` : ''
   return cut(`${what}: ${fields.join(', ')}${more}.`, mostSummary)
 }
 
 /** A model may choose names of fields too: one that reads like a sentence is shown as the text that it is. */
-const keyName = (key: string): string => (/^[\w$.-]{1,64}$/.test(key) ? key : cut(visible(JSON.stringify(key)), mostValue))
+const keyName = (key: string): string =>
+  /^[\w$.-]{1,64}$/.test(key) ? key : cut(visible(JSON.stringify(key)), mostValue)
 
 /** What would turn, hide or move other characters is shown as its number: what is read must be what would run. */
 const visible = (text: string): string =>
@@ -67,7 +76,8 @@ const visible = (text: string): string =>
   )
 
 /** Fields that are named like secrets are not put into sentences. */
-const isSecretName = (key: string): boolean => /pass(word|phrase)|secret|token|api[-_]?key|credential|private[-_]?key|\bpin\b/i.test(key)
+const isSecretName = (key: string): boolean =>
+  /pass(word|phrase)|secret|token|api[-_]?key|credential|private[-_]?key|\bpin\b/i.test(key)
 
 /** No character is cut in half. */
 const cut = (text: string, most: number): string => {

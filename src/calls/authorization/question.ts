@@ -22,7 +22,15 @@ import type { Around } from '../context/call-environment.ts'
 const defaultDeadline = '5m'
 const mostChoices = 50
 const longestText = 4_000
-const known: readonly string[] = ['text', 'choices', 'several', 'secret', 'default', 'deadline', 'name'] satisfies (keyof Question)[]
+const known: readonly string[] = [
+  'text',
+  'choices',
+  'several',
+  'secret',
+  'default',
+  'deadline',
+  'name',
+] satisfies (keyof Question)[]
 
 /** How the body waits inside. */
 interface Inside {
@@ -36,7 +44,9 @@ export async function askQuestion(context: Around, question: Question, inside: I
   const { request, options } = invocation
   const shape = shapeOf(question, tool.name)
   const byDefault = question.default === undefined ? {} : { default: JSON.stringify(question.default) }
-  const asked = options.unattended ? 0 : milliseconds(question.deadline ?? defaultDeadline, 'The deadline of a question')
+  const asked = options.unattended
+    ? 0
+    : milliseconds(question.deadline ?? defaultDeadline, 'The deadline of a question')
   const deadlineMs = withinDeadline(asked, options, host.clock.now())
   const fingerprint = fingerprintOf({
     tenant: request.position.tenant,
@@ -96,7 +106,8 @@ function shapeOf(question: Question, tool: string): QuestionShape {
   if (typeof text !== 'string' || text.trim() === '' || text.length > longestText)
     return wrong(`text must have 1 to ${longestText} characters`)
   if (name !== undefined && !isName(name)) wrong('name must be a name')
-  if (secret && (choices || byDefault !== undefined)) wrong('a secret is a text, and has no default: that would be on record')
+  if (secret && (choices || byDefault !== undefined))
+    wrong('a secret is a text, and has no default: that would be on record')
   if (secret) return { kind: 'secret', text }
   if (!choices) {
     if (several) wrong('several is for choices')
@@ -107,7 +118,10 @@ function shapeOf(question: Question, tool: string): QuestionShape {
   if (!areTexts || choices.length < 1 || choices.length > mostChoices || new Set(choices).size !== choices.length)
     wrong(`choices must be 1 to ${mostChoices} different texts`)
   const given = byDefault === undefined ? [] : typeof byDefault === 'string' ? [byDefault] : byDefault
-  if (!given.every((each) => choices.includes(each)) || (byDefault !== undefined && several !== Array.isArray(byDefault)))
+  if (
+    !given.every((each) => choices.includes(each)) ||
+    (byDefault !== undefined && several !== Array.isArray(byDefault))
+  )
     wrong('default must be one of the choices, or some where several are taken')
   return { kind: 'choice', text, choices: [...choices], several }
 }

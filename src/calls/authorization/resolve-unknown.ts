@@ -35,7 +35,12 @@ async function askedAbout(asking: Asking, accepted: Accepted, { unknown }: Unkno
   const { invocation, tool } = asking
   const { request, attempt } = invocation
   const { message, startedAt, evidence } = unknown
-  const fingerprint = fingerprintOf({ tenant: request.position.tenant, call: request.uid, tool: tool.fingerprint, args: accepted.text })
+  const fingerprint = fingerprintOf({
+    tenant: request.position.tenant,
+    call: request.uid,
+    tool: tool.fingerprint,
+    args: accepted.text,
+  })
   // A step that must run once stays begun, however often the body is.
   const final = typeof evidence === 'object' && evidence !== null && 'step' in evidence ? { final: true as const } : {}
   const preview = await previewOf(asking, accepted)
@@ -76,10 +81,12 @@ export function foundOut(asking: Asking, accepted: Accepted): Soon<Driven | null
 async function heard(asking: Asking, accepted: Accepted, { asks, resolution }: AskedWait): Promise<Driven | null> {
   const { invocation } = asking
   // The worker died between asking and parking.
-  if (resolution === null) return { park: await invocation.wait({ name: nameOf(invocation.attempt), deadlineMs, terms: {} }) }
+  if (resolution === null)
+    return { park: await invocation.wait({ name: nameOf(invocation.attempt), deadlineMs, terms: {} }) }
   const decided = decidedOf(resolution)
   if (decided?.decision === 'approve') return null
-  if (decided?.decision === 'answer') return finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
+  if (decided?.decision === 'answer')
+    return finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
   return staysUnknown(asks, decided)
 }
 

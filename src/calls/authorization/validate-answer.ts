@@ -19,5 +19,7 @@ export const judgeAnswer =
     // In the form in which it lands.
     const checked = await checkedFor(judge, call, tool, 'An output schema', () => output.check(decode(encode(value))))
     if (!checked) return ['The output schema of the tool could not check the value; the wait is still open.']
-    return checked.ok ? [] : checked.problems.map(({ path, message }) => `${path === '' ? 'value' : `value.${path}`}: ${message}`)
+    return checked.ok
+      ? []
+      : checked.problems.map(({ path, message }) => `${path === '' ? 'value' : `value.${path}`}: ${message}`)
   }

@@ -39,13 +39,21 @@ export const judgeEdit =
     const copied = hidden ? copiedHidden(tool, input, tools) : []
     if (copied.length > 0) return { problems: told(copied) }
     if (copies.length > 0)
-      return { problems: [...new Set(copies)].map((word) => `${word} stands for a value that is not shown; give the value itself.`) }
+      return {
+        problems: [...new Set(copies)].map(
+          (word) => `${word} stands for a value that is not shown; give the value itself.`,
+        ),
+      }
     const checked = await checkedFor(judge, call, tool, 'An input schema', () => tool.input.check(input))
     if (!checked) return { problems: ['The schema of the tool could not check the arguments; the call still waits.'] }
     // What came may be what they were not shown.
-    if (!checked.ok) return { problems: told(hidden || input !== given ? checked.problems.map(untoldProblem) : checked.problems) }
+    if (!checked.ok)
+      return { problems: told(hidden || input !== given ? checked.problems.map(untoldProblem) : checked.problems) }
     const { tenant } = call.position
-    return { input, fingerprint: fingerprintOf({ tenant, call: call.uid, tool: toolFingerprint, args: encode(checked.value) }) }
+    return {
+      input,
+      fingerprint: fingerprintOf({ tenant, call: call.uid, tool: toolFingerprint, args: encode(checked.value) }),
+    }
   }
 
 /** What is hidden for one tool may be shown by another: then it is for the person to say all of it. */
@@ -73,7 +81,10 @@ function asItWas(given: Json, was: Json, seen: Json, copies: string[]): Json {
 /** One stands for a whole value, the other for a part of a text. */
 function wordsIn(value: Json): string[] {
   const text = encode(value)
-  return [...(text.includes(JSON.stringify(hiddenWord)) ? [hiddenWord] : []), ...(text.includes(redactedWord) ? [redactedWord] : [])]
+  return [
+    ...(text.includes(JSON.stringify(hiddenWord)) ? [hiddenWord] : []),
+    ...(text.includes(redactedWord) ? [redactedWord] : []),
+  ]
 }
 
 const same = (one: Json, other: Json): boolean => encode(one) === encode(other)

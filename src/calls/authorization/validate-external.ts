@@ -35,7 +35,9 @@ export async function checkedFor(
   const about = { tool: tool.name, callId: call.position.id, call: call.uid, logger, who }
   let callOff = (): void => {}
   try {
-    const late = new Promise<never>((_, reject) => (callOff = clock.timer(patienceMs, () => reject(new Error('It did not answer')))))
+    const late = new Promise<never>(
+      (_, reject) => (callOff = clock.timer(patienceMs, () => reject(new Error('It did not answer')))),
+    )
     return await Promise.race([scope.run(about, async () => check()), late])
   } catch (error) {
     logger.error(`${who} could not check what was given`, { tool: tool.name, call: call.uid, error })

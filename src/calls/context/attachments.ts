@@ -18,7 +18,11 @@ function attachmentId(invocation: Invocation, mediaType: string, bytes: Uint8Arr
   return sealed ? sealedUid(id) : id
 }
 
-export function attachmentsOf(invocation: Invocation, sizes: Sizes, leaf: (what: string) => void = () => {}): Attachments {
+export function attachmentsOf(
+  invocation: Invocation,
+  sizes: Sizes,
+  leaf: (what: string) => void = () => {},
+): Attachments {
   const { tenant } = invocation.request.position
   return {
     create(data, { mediaType, name: given }): Attachment {
@@ -30,7 +34,10 @@ export function attachmentsOf(invocation: Invocation, sizes: Sizes, leaf: (what:
         ['name', name ?? 'none'],
       ] as const) {
         if (!isName(text))
-          throw new PawlError('value_invalid', `The ${what} of an attachment must be a text of 1 to ${longestName} characters.`)
+          throw new PawlError(
+            'value_invalid',
+            `The ${what} of an attachment must be a text of 1 to ${longestName} characters.`,
+          )
       }
       const within = typeof data === 'string' ? fits(data, sizes.attachment) : data.byteLength <= sizes.attachment
       if (!within) {

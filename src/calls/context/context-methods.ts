@@ -7,7 +7,15 @@ import { isName } from '../../core/ids.ts'
 import { abortsTurn } from '../../core/outcome.ts'
 import { fits } from '../../core/size-limits.ts'
 import { decode, encode } from '../../core/value.ts'
-import type { Attachments, Later, LaterOptions, Logger, NestedOutcome, StepOptions, ToolContext } from '../../tools/context/context.ts'
+import type {
+  Attachments,
+  Later,
+  LaterOptions,
+  Logger,
+  NestedOutcome,
+  StepOptions,
+  ToolContext,
+} from '../../tools/context/context.ts'
 import { onCrashOf } from '../../tools/hints.ts'
 import type { Tasks } from '../../tools/context/tasks.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -107,7 +115,8 @@ export function verbsOf(context: Around): Verbs {
     const withInput = typeof rest[0] !== 'function'
     const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
     if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
-    if (!isName(stepId)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(stepId).slice(0, 60))}.`)
+    if (!isName(stepId))
+      throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(stepId).slice(0, 60))}.`)
     leaf('step')
     pace?.look()
     if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
@@ -253,7 +262,12 @@ export function verbsOf(context: Around): Verbs {
         entry()
         const key = how?.key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
         try {
-          await host.trigger(invocation, event, payload, { ...how, key, session: how?.session, placed: how?.key === undefined })
+          await host.trigger(invocation, event, payload, {
+            ...how,
+            key,
+            session: how?.session,
+            placed: how?.key === undefined,
+          })
         } catch (error) {
           if (isLoss(error)) invocation.end(error) // it is taken up again, and tells again
           throw error

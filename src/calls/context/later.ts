@@ -8,7 +8,8 @@ const waits = new WeakMap<object, { wait: Wait; call: string }>()
 /** The wait behind a later that a body returned. Another call's later cannot park this one: nothing would ever wake it. */
 export function waitOf(returned: unknown, call: string): Wait | undefined {
   const found = typeof returned === 'object' && returned !== null ? waits.get(returned) : undefined
-  if (found && found.call !== call) throw new PawlError('value_invalid', 'A body may only return a later of its own call.')
+  if (found && found.call !== call)
+    throw new PawlError('value_invalid', 'A body may only return a later of its own call.')
   if (found?.wait.terms.asks?.secret)
     throw new PawlError('value_invalid', 'A secret answer cannot be the result of a call: await its value, and use it.')
   return found?.wait

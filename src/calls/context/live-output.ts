@@ -47,7 +47,8 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
     if (text !== '') task?.output(text, stream)
     if (characters > most || text === '') return
     const room = most - characters
-    const shown = text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
+    const shown =
+      text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
     characters += text.length
     const last = output.at(-1)
     if (last?.stream === stream) last.text += shown
@@ -58,10 +59,17 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
       try {
         const shown = host.redact.deep({ ...next }) // as it is now: the body may go on to use the object
         const { label } = shown
-        progress = typeof label === 'string' && label.length > most ? { ...shown, label: label.slice(0, most).toWellFormed() } : shown
+        progress =
+          typeof label === 'string' && label.length > most
+            ? { ...shown, label: label.slice(0, most).toWellFormed() }
+            : shown
         task?.progress(progress)
       } catch (error) {
-        return host.logger.warn('A progress could not be read', { tool: invocation.request.tool, callId: invocation.callId, error })
+        return host.logger.warn('A progress could not be read', {
+          tool: invocation.request.tool,
+          callId: invocation.callId,
+          error,
+        })
       }
       soon()
     },

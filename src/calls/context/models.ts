@@ -9,7 +9,10 @@ import type { Around } from './call-environment.ts'
 import type { Inside } from './call-environment.ts'
 import { runUnder } from '../task-execution/task-run.ts'
 
-export function modelsInBody({ invocation, host, signal }: Around, inside: Inside): Pick<ToolContext, 'complete' | 'turn'> {
+export function modelsInBody(
+  { invocation, host, signal }: Around,
+  inside: Inside,
+): Pick<ToolContext, 'complete' | 'turn'> {
   let asked = 0
   let turns = 0
   const kept = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -29,7 +32,10 @@ export function modelsInBody({ invocation, host, signal }: Around, inside: Insid
       return kept(async () => {
         const end = await invocation.run({ key, input: encode(given), once: false }, async () => {
           const { model, ...completion } = await host.complete(invocation, given, signal)
-          return { done: encode(completion), beside: { keep: host.usageRows(invocation, key, model, completion.usage), tells: [] } }
+          return {
+            done: encode(completion),
+            beside: { keep: host.usageRows(invocation, key, model, completion.usage), tells: [] },
+          }
         })
         return decode('done' in end ? end.done : 'null') as unknown as Completion
       })

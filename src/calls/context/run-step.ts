@@ -25,10 +25,16 @@ export interface Around {
 }
 
 /** Runs the function of a step: its tries, its timeout; every end is a value to record. */
-export async function runStep(run: () => unknown, id: string, options: StepOptions | undefined, around: Around): Promise<StepEnd> {
+export async function runStep(
+  run: () => unknown,
+  id: string,
+  options: StepOptions | undefined,
+  around: Around,
+): Promise<StepEnd> {
   const { host, invocation } = around
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
-  if (!(Number.isInteger(attempts) && attempts >= 1)) throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
+  if (!(Number.isInteger(attempts) && attempts >= 1))
+    throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
     // Nobody waits for it any more: the body has returned, or was given up, while this was on its way.
@@ -36,7 +42,9 @@ export async function runStep(run: () => unknown, id: string, options: StepOptio
     try {
       const value = encode(await timed(run, id, options, host))
       // It ran: trying again would repeat the effect and give the same.
-      return fits(value, host.sizes.step) ? { done: value } : { failed: failed(tooLarge(id, 'value', value, host), around) }
+      return fits(value, host.sizes.step)
+        ? { done: value }
+        : { failed: failed(tooLarge(id, 'value', value, host), around) }
     } catch (error) {
       if (attempt >= attempts) return { failed: failed(error, around) }
       await pause(delay, around)
@@ -62,7 +70,12 @@ async function pause(ms: number, around: Around): Promise<void> {
   forget()
 }
 
-async function timed(run: () => unknown, id: string, options: StepOptions | undefined, host: CallHost): Promise<unknown> {
+async function timed(
+  run: () => unknown,
+  id: string,
+  options: StepOptions | undefined,
+  host: CallHost,
+): Promise<unknown> {
   if (options?.timeout === undefined) return run()
   const ms = milliseconds(options.timeout, `The timeout of step '${id}'`)
   let callOff = (): void => {}
@@ -78,7 +91,10 @@ async function timed(run: () => unknown, id: string, options: StepOptions | unde
 
 /** Of a step's input or value. */
 export function tooLarge(id: string, what: 'input' | 'value', text: string, host: CallHost): PawlError {
-  return new PawlError('step_too_large', `The ${what} of step '${id}' has ${bytesIn(text)} bytes; at most ${host.sizes.step} are kept.`)
+  return new PawlError(
+    'step_too_large',
+    `The ${what} of step '${id}' has ${bytesIn(text)} bytes; at most ${host.sizes.step} are kept.`,
+  )
 }
 
 /** The recorded form of a step's error. One that is too long itself keeps its code and the beginning of its message. */
@@ -94,9 +110,15 @@ type StepFault = { failure: Failure; cost?: number } | { code: string; message: 
 
 /** What is recorded of a step's error. A declared failure keeps all of itself; of others, what a body may branch on. */
 function describe(error: unknown): StepFault {
-  if (error instanceof ToolFailure) return { failure: error.failure, ...(error.cost === undefined ? {} : { cost: error.cost }) }
-  const { code, message } = (typeof error === 'object' && error !== null ? error : { message: String(error) }) as Record<string, unknown>
-  return { code: typeof code === 'string' ? code : 'step_failed', message: typeof message === 'string' ? message.toWellFormed() : '' }
+  if (error instanceof ToolFailure)
+    return { failure: error.failure, ...(error.cost === undefined ? {} : { cost: error.cost }) }
+  const { code, message } = (
+    typeof error === 'object' && error !== null ? error : { message: String(error) }
+  ) as Record<string, unknown>
+  return {
+    code: typeof code === 'string' ? code : 'step_failed',
+    message: typeof message === 'string' ? message.toWellFormed() : '',
+  }
 }
 
 /** What a body catches when a step failed: the recorded error, on the first run as on every replay. */

@@ -36,7 +36,10 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     inside.entry()
     const number = ++waits
     // An instant: a body that runs again waits what is left.
-    const untilAt = timeout === undefined ? undefined : (await invocation.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
+    const untilAt =
+      timeout === undefined
+        ? undefined
+        : (await invocation.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
     const run = runUnder(invocation, host)
     const who = run ? { waits: run.terms.id } : {}
     run?.update({ waits: { for: id, over: false } })

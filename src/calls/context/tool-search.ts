@@ -18,7 +18,9 @@ export async function searchTools(around: Pick<Around, 'invocation' | 'host' | '
   if (around.over) throw new PawlError('attempt_over')
   const tools = set.tools.filter((each) => each !== toolSearchTool)
   const found = findTools(tools, query)
-  const rows = found.filter(({ defer }) => defer !== 'never').map(({ id }) => ({ ...revealedName(request.position, id), value: '1' }))
+  const rows = found
+    .filter(({ defer }) => defer !== 'never')
+    .map(({ id }) => ({ ...revealedName(request.position, id), value: '1' }))
   if (rows.length > 0) invocation.beside.keep(...rows)
   return foundTools(tools, found, query)
 }

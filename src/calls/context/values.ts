@@ -92,12 +92,16 @@ export function secretsInBody(around: Around, inside: Inside): BodySecrets {
         })
       const name = reference.slice(prefix.length)
       const value = await get(name).catch((error: unknown) => {
-        if (error instanceof PawlError && (error.code === 'secret_name_invalid' || error.code === 'secret_reserved')) return undefined
+        if (error instanceof PawlError && (error.code === 'secret_name_invalid' || error.code === 'secret_reserved'))
+          return undefined
         throw error
       })
       // Whether there is one that this tool may not have is not told.
       if (value === undefined)
-        throw fail(`There is no secret '${shown(name)}' for this tool.`, { code: 'secret_unknown', class: 'invalid_request' })
+        throw fail(`There is no secret '${shown(name)}' for this tool.`, {
+          code: 'secret_unknown',
+          class: 'invalid_request',
+        })
       return value
     },
   }

@@ -9,7 +9,13 @@ import { encode } from '../../core/value.ts'
 import type { LaterOptions } from '../../tools/context/context.ts'
 import type { Tool } from '../../tools/tool.ts'
 
-const known: readonly string[] = ['name', 'deadline', 'onTimeout', 'onCancel', 'announce'] satisfies (keyof LaterOptions)[]
+const known: readonly string[] = [
+  'name',
+  'deadline',
+  'onTimeout',
+  'onCancel',
+  'announce',
+] satisfies (keyof LaterOptions)[]
 
 export function waitTerms(options: LaterOptions, tool: Tool, sizes: Sizes): WaitTerms {
   const wrong = (why: string): never => {
@@ -21,8 +27,10 @@ export function waitTerms(options: LaterOptions, tool: Tool, sizes: Sizes): Wait
     wrong(`there is no option '${name}'${close === undefined ? '' : `; did you mean '${close}'?`}`)
   }
   const { onTimeout = 'result', onCancel = 'cancel', announce } = options
-  if (onTimeout !== 'result' && onTimeout !== 'fail') wrong(`onTimeout is ${JSON.stringify(onTimeout)}, not 'result' or 'fail'`)
-  if (onCancel !== 'cancel' && onCancel !== 'ignore') wrong(`onCancel is ${JSON.stringify(onCancel)}, not 'cancel' or 'ignore'`)
+  if (onTimeout !== 'result' && onTimeout !== 'fail')
+    wrong(`onTimeout is ${JSON.stringify(onTimeout)}, not 'result' or 'fail'`)
+  if (onCancel !== 'cancel' && onCancel !== 'ignore')
+    wrong(`onCancel is ${JSON.stringify(onCancel)}, not 'cancel' or 'ignore'`)
   return {
     ...(onTimeout === 'fail' ? { onTimeout } : {}),
     ...(onCancel === 'ignore' ? { onCancel } : {}),

@@ -14,11 +14,17 @@ export function checkOutput(asking: Asking, given: ToSettle): Soon<ToSettle> {
   const { settle: outcome } = given
   if (outcome.status !== 'success' || !output) return given
   const judge = (found: Checked): ToSettle =>
-    found.ok ? given : mismatch(asking, 'A tool returned something its output schema does not allow', { problems: found.problems })
+    found.ok
+      ? given
+      : mismatch(asking, 'A tool returned something its output schema does not allow', { problems: found.problems })
   const failed = (error: unknown): ToSettle => {
     // Lost, not late: then it is nobody's to settle here.
     if (error instanceof Unanswered && typeof error.why === 'object' && 'over' in error.why) throw error.why.over
-    return mismatch(asking, error instanceof Unanswered ? 'An output schema did not answer' : 'An output schema threw', { error })
+    return mismatch(
+      asking,
+      error instanceof Unanswered ? 'An output schema did not answer' : 'An output schema threw',
+      { error },
+    )
   }
   try {
     const checked = ask('An output schema', asking, () => output.check(decode(encode(outcome.value))))

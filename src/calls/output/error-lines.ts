@@ -45,7 +45,8 @@ class Spending {
     for (const at of found) {
       if (at < done) continue
       const line = this.#line(at)
-      const taken = this.#take(this.#withContext(line, done)) ?? this.#take({ from: Math.max(done, line.from), to: line.to })
+      const taken =
+        this.#take(this.#withContext(line, done)) ?? this.#take({ from: Math.max(done, line.from), to: line.to })
       if (!taken) return false
       done = taken.to
     }

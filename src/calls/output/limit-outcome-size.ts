@@ -14,12 +14,15 @@ export function bounded(given: ToSettle, invocation: Invocation, host: CallHost)
   if (text === null) return given
   if (fits(text, most)) return given.text === undefined ? { settle: given.settle, text } : given
   const bytes = bytesIn(text)
-  host.logger.error('The outcome of a tool is too large for the record: return less, or keep it with ctx.attachments.create', {
-    tool: invocation.options.name ?? invocation.request.tool,
-    callId: invocation.callId,
-    bytes,
-    most,
-  })
+  host.logger.error(
+    'The outcome of a tool is too large for the record: return less, or keep it with ctx.attachments.create',
+    {
+      tool: invocation.options.name ?? invocation.request.tool,
+      callId: invocation.callId,
+      bytes,
+      most,
+    },
+  )
   return { settle: smaller(given.settle, bytes, most) }
 }
 
@@ -54,6 +57,9 @@ function shortened(outcome: Exclude<Outcome, { status: 'success' }>, most: numbe
       return { status: 'cancelled', cancellation: { ...about, message: short(about.message) } }
     }
     case 'unknown':
-      return { status: 'unknown', unknown: { ...outcome.unknown, message: short(outcome.unknown.message), evidence: null } }
+      return {
+        status: 'unknown',
+        unknown: { ...outcome.unknown, message: short(outcome.unknown.message), evidence: null },
+      }
   }
 }

@@ -27,7 +27,11 @@ export class LongText {
       // Counted from the first: a mark that moved to keep a pair whole moves no other.
       const next = Math.min(text.length, this.#marks.length * apart)
       const at = isPairAt(text, next - 1) ? next + 1 : next
-      mark = { at, bytes: mark.bytes + bytesOf(text.slice(mark.at, at)), breaks: mark.breaks + countBreaks(text, mark.at, at) }
+      mark = {
+        at,
+        bytes: mark.bytes + bytesOf(text.slice(mark.at, at)),
+        breaks: mark.breaks + countBreaks(text, mark.at, at),
+      }
     }
     this.#marks.push(mark)
     this.bytes = mark.bytes

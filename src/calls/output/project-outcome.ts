@@ -57,7 +57,8 @@ export function showing(host: ShowHost): Show {
     return merged([note, ...fitted(shown, call, byModel, without(budget, bytesIn(note.text)))])
   }
   if (hooks.length === 0) return byDefault
-  return (given, call, byModel, facts) => (facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts()))
+  return (given, call, byModel, facts) =>
+    facts === null ? byDefault(given, call, byModel) : hooked(given, call, byModel, facts())
 
   async function hooked(given: ToShow, call: string, byModel: boolean, about: HookFacts): Promise<Parts> {
     const { outcome } = given
@@ -67,7 +68,9 @@ export function showing(host: ShowHost): Show {
     let parts = whole
     // By name, each on what the one before it made. One that fails changes nothing: what the others took out stays out.
     for (const hook of hooks) parts = (await changed(hook, { about, call, outcome, parts }, host)) ?? parts
-    return parts === whole ? byDefault(given, call, byModel) : within(host.redact.active ? host.redact.deep(parts) : parts, outcome, budget)
+    return parts === whole
+      ? byDefault(given, call, byModel)
+      : within(host.redact.active ? host.redact.deep(parts) : parts, outcome, budget)
   }
 }
 
@@ -98,10 +101,19 @@ interface Shown {
 }
 
 /** Undefined: as it was. */
-async function changed(hook: Hook, { about, call, outcome, parts }: Shown, { clock, logger }: ShowHost): Promise<Parts | undefined> {
+async function changed(
+  hook: Hook,
+  { about, call, outcome, parts }: Shown,
+  { clock, logger }: ShowHost,
+): Promise<Parts | undefined> {
   const { tool, callId } = about
   const fault = (what: string, error?: unknown): undefined => {
-    logger.error(`A project hook ${what}; the model reads what it would read without it`, { hook: hook.name, tool, callId, error })
+    logger.error(`A project hook ${what}; the model reads what it would read without it`, {
+      hook: hook.name,
+      tool,
+      callId,
+      error,
+    })
   }
   let callOff = (): void => {}
   try {
@@ -109,7 +121,8 @@ async function changed(hook: Hook, { about, call, outcome, parts }: Shown, { clo
     const own = decode(encode(outcome)) as unknown as Outcome
     const shown = parts.map((part) => ({ ...part }))
     const given = scope.run({ tool, callId, call, logger }, (): unknown => hook.project?.(about, own, shown))
-    const tooLate = (): Promise<typeof late> => new Promise((resolve) => (callOff = clock.timer(patienceMs, () => resolve(late))))
+    const tooLate = (): Promise<typeof late> =>
+      new Promise((resolve) => (callOff = clock.timer(patienceMs, () => resolve(late))))
     const said = isThenable(given) ? await Promise.race([given, tooLate()]) : given
     if (said === late) return fault(`gave nothing within ${patienceMs} ms`)
     if (said === undefined || said === null) return undefined

@@ -24,7 +24,10 @@ export function wordsWithoutSecrets(given: Outcome, redact: Redactor): Outcome {
     case 'failure':
       return { ...outcome, failure: { ...outcome.failure, message: redact.text(outcome.failure.message) } }
     case 'cancelled':
-      return { ...outcome, cancellation: { ...outcome.cancellation, message: redact.text(outcome.cancellation.message) } }
+      return {
+        ...outcome,
+        cancellation: { ...outcome.cancellation, message: redact.text(outcome.cancellation.message) },
+      }
     case 'unknown':
       return { ...outcome, unknown: { ...outcome.unknown, message: redact.text(outcome.unknown.message) } }
   }

@@ -12,7 +12,11 @@ describe('what a person would have read', () => {
     ['plain text, tabs and newlines stay', 'a\tb\nc 日本 👍\n', 'a\tb\nc 日本 👍\n'],
     ['colours', `${esc}[1;31mred${esc}[0m and ${esc}[38;5;200mpink${esc}[m`, 'red and pink'],
     ['private and odd CSI', `${esc}[?25lhidden${esc}[?25h${esc}[2 q${esc}[>4;1m`, 'hidden'],
-    ['a title ended by BEL, a link ended by ST', `${esc}]0;title\u0007a${esc}]8;;http://x${esc}\\link${esc}]8;;${esc}\\`, 'alink'],
+    [
+      'a title ended by BEL, a link ended by ST',
+      `${esc}]0;title\u0007a${esc}]8;;http://x${esc}\\link${esc}]8;;${esc}\\`,
+      'alink',
+    ],
     ['DCS, SOS, PM, APC', `${esc}P1$r${esc}\\a${esc}Xsos${esc}\\b${esc}^pm${esc}\\c${esc}_apc${esc}\\d`, 'abcd'],
     ['8-bit forms', '\u009b31mred\u009b0m\u009d0;t\u009cx\u0090q\u009cy\u0085z', 'redxyz'],
     ['charset and two-character escapes', `${esc}(Ba${esc}7b${esc}=c${esc}cd`, 'abcd'],
@@ -64,7 +68,9 @@ describe('what a person would have read', () => {
         const given = pieces.join('')
         const read = cleanTerminal(given)
         const codes = Array.from(read, (character) => character.codePointAt(0) ?? 0)
-        expect(codes.filter((code) => (code < 32 && code !== 9 && code !== 10) || (code >= 127 && code < 160))).toEqual([])
+        expect(codes.filter((code) => (code < 32 && code !== 9 && code !== 10) || (code >= 127 && code < 160))).toEqual(
+          [],
+        )
         expect(cleanTerminal(read)).toBe(read)
         expect(read.length).toBeLessThanOrEqual(given.length)
         expect(read.match(/\n/g)?.length ?? 0).toBe(given.match(/\n/g)?.length ?? 0)
@@ -108,7 +114,9 @@ describe('values', () => {
     const value = JSON.parse(`{"__proto__":"a\\rb","list":["\\u001b[1mx"],"1":2}`) as { [key: string]: Json }
     Object.assign(value, { same, image })
     const cleaned = cleanValue(value) as { [key: string]: Json }
-    expect(JSON.stringify({ ...cleaned, image: 0 })).toBe('{"1":2,"__proto__":"b","list":["x"],"same":{"deep":["kept"]},"image":0}')
+    expect(JSON.stringify({ ...cleaned, image: 0 })).toBe(
+      '{"1":2,"__proto__":"b","list":["x"],"same":{"deep":["kept"]},"image":0}',
+    )
     expect(cleaned.same).toBe(same)
     expect(cleaned.image).toBe(image)
     expect(value.list).toEqual([`${esc}[1mx`])

@@ -48,10 +48,13 @@ export function cleanValue(value: Json): Json {
     if (cleaned !== item) (changed ??= new Map()).set(key, cleaned)
   }
   // fromEntries defines keys: `__proto__` stays an ordinary one.
-  return changed ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, changed.get(key) ?? item])) : value
+  return changed
+    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, changed.get(key) ?? item]))
+    : value
 }
 
-const isControl = (code: number): boolean => (code < 0x20 && code !== newline && code !== 0x09) || (code >= 0x7f && code < 0xa0)
+const isControl = (code: number): boolean =>
+  (code < 0x20 && code !== newline && code !== 0x09) || (code >= 0x7f && code < 0xa0)
 
 function isPlain(text: string): boolean {
   for (let at = 0; at < text.length; at++) if (isControl(text.charCodeAt(at))) return false
@@ -149,7 +152,8 @@ class Screen {
     this.#skip(0x20, 0x2f)
     const last = this.#text.charCodeAt(this.#at)
     if (!(last >= 0x40 && last <= 0x7e)) return
-    const toColumnOne = last === 0x47 && afterParameters - from <= 1 && ['', '0', '1'].includes(this.#text.slice(from, afterParameters))
+    const toColumnOne =
+      last === 0x47 && afterParameters - from <= 1 && ['', '0', '1'].includes(this.#text.slice(from, afterParameters))
     if (toColumnOne) this.#returned = true
     this.#at++
   }

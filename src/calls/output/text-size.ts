@@ -61,7 +61,11 @@ export interface Size {
 }
 
 /** The size of a value as compact JSON with attachments read as null. Past `cap` it stops: what is too big is only known to be so. */
-export function sizeOf(value: Json, cap: number = Infinity, size: Size = { bytes: 0, attachments: 0, terminal: false }): Size {
+export function sizeOf(
+  value: Json,
+  cap: number = Infinity,
+  size: Size = { bytes: 0, attachments: 0, terminal: false },
+): Size {
   if (typeof value === 'string') {
     // No character takes fewer bytes than UTF-16 units, so a long string need not be looked at.
     size.terminal ||= cap === Infinity && fromTerminal(value)

@@ -39,7 +39,11 @@ export function shortenJson(value: Json, room: number, texts: Texts, depth = 0):
 const marker = (text: string): ShortValue => ({ value: text, bytes: bytesOf(text) + 2, shown: 0, attachments: 0 })
 
 const summary = (value: Json[] | { [key: string]: Json }): ShortValue =>
-  marker(Array.isArray(value) ? `… array of ${plural(value.length, 'item')}` : `… object of ${plural(Object.keys(value).length, 'key')}`)
+  marker(
+    Array.isArray(value)
+      ? `… array of ${plural(value.length, 'item')}`
+      : `… object of ${plural(Object.keys(value).length, 'key')}`,
+  )
 
 function shortenString(value: string, room: number, texts: Texts): ShortValue {
   let long = texts.get(value)
@@ -132,7 +136,9 @@ class Share {
     return items.map((item, index) => {
       const { bytes, attachments } = this.#sizes[index] as Size
       const fits = bytes <= level + spare
-      const view = fits ? { value: item, bytes, shown: bytes, attachments } : shortenJson(item, level + spare, texts, depth + 1)
+      const view = fits
+        ? { value: item, bytes, shown: bytes, attachments }
+        : shortenJson(item, level + spare, texts, depth + 1)
       if (bytes > level) spare += level - view.bytes
       return view
     })

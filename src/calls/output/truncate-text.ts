@@ -1,7 +1,17 @@
 // A shorter view of a text for fit (VAL-7): its beginning and its end, and from between them the lines that tell of trouble.
 // Works on stretches of the text by index and copies only what is shown, so the cost after counting depends on the room. Pure.
 
-import { characterEdge, costAt, costOf, grouped, isPairAt, type Place, plural, type Room, type Stretch } from './text-size.ts'
+import {
+  characterEdge,
+  costAt,
+  costOf,
+  grouped,
+  isPairAt,
+  type Place,
+  plural,
+  type Room,
+  type Stretch,
+} from './text-size.ts'
 import type { LongText } from './long-text.ts'
 import { troubleShown } from './error-lines.ts'
 
@@ -37,7 +47,8 @@ function choose(long: LongText, room: Room, place: Place, marker: number): Stret
   const dataUrl = /^data:[\w.+/;=-]{0,100};base64,/.exec(text)
   if (dataUrl) return [{ from: 0, to: dataUrl[0].length <= bytes ? dataUrl[0].length : 0 }]
   if (lines < 2) return [{ from: 0, to: firstLineEnd(text, bytes, place) }]
-  if (bytes < roomForTrouble.bytes || lines < roomForTrouble.lines || !text.includes('\n')) return ends(long, bytes, lines, 0.5, place)
+  if (bytes < roomForTrouble.bytes || lines < roomForTrouble.lines || !text.includes('\n'))
+    return ends(long, bytes, lines, 0.5, place)
   // Half of the room is for trouble; what that does not use goes to the end, where commands say how they ended.
   const trouble = troubleShown(long, { bytes: bytes / 2, lines: Math.floor(lines / 2) }, place, marker)
   if (trouble.stretches.length === 0) return ends(long, bytes, lines, 0.2, place)

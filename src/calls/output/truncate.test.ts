@@ -14,7 +14,8 @@ const view = (value: unknown, budget: OutputBudget = small): string =>
   fit(success(value), budget, 'out_1')
     .parts.map((part) => (part.type === 'text' ? part.text : 'null'))
     .join('')
-const shown = (value: unknown, budget: OutputBudget = small): unknown => (JSON.parse(view(value, budget)) as { value: unknown }).value
+const shown = (value: unknown, budget: OutputBudget = small): unknown =>
+  (JSON.parse(view(value, budget)) as { value: unknown }).value
 const image = mintAttachment({ id: 'att_1', mediaType: 'image/png', bytes: 3 })
 
 describe('the budget', () => {
@@ -25,19 +26,27 @@ describe('the budget', () => {
     expect(checkBudget({ bytes: 2048, tokens: 300 })).toEqual({ tokens: 300, lines: 400 })
   })
 
-  test.for([{ bytes: 1023 }, { tokens: 255 }, { lines: 9 }, { bytes: Number.NaN }, { bytes: Infinity }, { tokens: 300.5 }, { lines: -1 }])(
-    'VAL-7: %j is refused',
-    (given) => {
-      expect(() => checkBudget(given)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
-    },
-  )
+  test.for([
+    { bytes: 1023 },
+    { tokens: 255 },
+    { lines: 9 },
+    { bytes: Number.NaN },
+    { bytes: Infinity },
+    { tokens: 300.5 },
+    { lines: -1 },
+  ])('VAL-7: %j is refused', (given) => {
+    expect(() => checkBudget(given)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
+  })
 
   test('VAL-7: exactly at the budget nothing is cut, one byte or line more is', () => {
     expect(fit(success('x'.repeat(1024)), small, 'h').cut).toBeNull()
     expect(fit(success('x'.repeat(1025)), small, 'h').cut).not.toBeNull()
     expect(fit(success('x\n'.repeat(400)), defaultBudget, 'h').cut).toBeNull()
     expect(fit(success('x\n'.repeat(401)), defaultBudget, 'h').cut).not.toBeNull()
-    expect(fit(success(['x'.repeat(1020)]), small, 'h')).toEqual({ parts: project(success(['x'.repeat(1020)])), cut: null })
+    expect(fit(success(['x'.repeat(1020)]), small, 'h')).toEqual({
+      parts: project(success(['x'.repeat(1020)])),
+      cut: null,
+    })
     expect(fit(success(['x'.repeat(1021)]), small, 'h').cut).not.toBeNull()
   })
 
@@ -56,15 +65,18 @@ describe('the budget', () => {
 
 describe('values', () => {
   test('VAL-7: small fields survive whole, the big string gives way', () => {
-    const value = shown({ ok: true, log: 'x'.repeat(100_000), code: 137, image, note: 'out of memory' }) as Record<string, unknown>
+    const value = shown({ ok: true, log: 'x'.repeat(100_000), code: 137, image, note: 'out of memory' }) as Record<
+      string,
+      unknown
+    >
     expect(value).toMatchObject({ ok: true, code: 137, image: null, note: 'out of memory' })
     expect(value.log).toMatch(/^x{150,}\[… [\d,]+ of 100,000 bytes left out …\]x{150,}$/)
   })
 
   test('VAL-7: big strings share alike', () => {
-    const lengths = Object.values(shown({ a: 'x'.repeat(9000), b: 'y'.repeat(90_000), c: 'z'.repeat(9000) }) as object).map(
-      (text) => text.length,
-    )
+    const lengths = Object.values(
+      shown({ a: 'x'.repeat(9000), b: 'y'.repeat(90_000), c: 'z'.repeat(9000) }) as object,
+    ).map((text) => text.length)
     expect(Math.max(...lengths) - Math.min(...lengths)).toBeLessThan(20)
   })
 
@@ -77,7 +89,11 @@ describe('values', () => {
   })
 
   test('VAL-7: objects keep the order of their keys, and the count of the others takes no key of theirs', () => {
-    const wide = Object.fromEntries([['…', 1], ['……', 2], ...Array.from({ length: 500 }, (_, index) => [`k${index}`, index])])
+    const wide = Object.fromEntries([
+      ['…', 1],
+      ['……', 2],
+      ...Array.from({ length: 500 }, (_, index) => [`k${index}`, index]),
+    ])
     const value = shown(wide) as Record<string, unknown>
     const keys = Object.keys(value)
     expect(keys.slice(0, -1)).toEqual(Object.keys(wide).slice(0, keys.length - 1))
@@ -92,7 +108,9 @@ describe('values', () => {
   test('VAL-7: what fits is shown at any depth; of what does not, nothing below 32 levels', () => {
     const nest = (inner: Json, levels: number): Json => (levels === 0 ? inner : [nest(inner, levels - 1)])
     expect(JSON.stringify(shown({ deep: nest('leaf', 100), big: 'x'.repeat(5000) }))).toContain('"leaf"')
-    expect(JSON.stringify(shown(nest('x'.repeat(5000), 40)))).toBe(`${'['.repeat(32)}"… array of 1 item"${']'.repeat(32)}`)
+    expect(JSON.stringify(shown(nest('x'.repeat(5000), 40)))).toBe(
+      `${'['.repeat(32)}"… array of 1 item"${']'.repeat(32)}`,
+    )
   })
 
   test('VAL-7: numbers are never cut', () => {
@@ -119,7 +137,10 @@ describe('texts', () => {
   test('VAL-7: flags, families and accents are not cut apart', () => {
     for (const character of ['👨‍👩‍👧‍👦', '🇩🇪', '👍🏽', 'e\u0301', 'नि', '𝒳', '日']) {
       for (const pad of ['', 'x', 'xy', 'xyz']) {
-        const [head, tail] = view(`${pad}${character.repeat(2000)}`).split(/\[… .*? …\]|\n\[Shortened/) as [string, string]
+        const [head, tail] = view(`${pad}${character.repeat(2000)}`).split(/\[… .*? …\]|\n\[Shortened/) as [
+          string,
+          string,
+        ]
         expect(head.replaceAll(character, '')).toBe(pad)
         expect(tail.replaceAll(character, '')).toBe('')
       }
@@ -177,7 +198,9 @@ describe('texts', () => {
     const text = Array.from({ length: 2000 }, (_, index) => `line ${index}\n`).join('')
     const [, offset] = /"offset":(\d+)\}\]$/.exec(view(text)) ?? []
     const head = view(text).split('[… ')[0] as string
-    expect(readOutput(success(text), { offset: Number(offset), limit: 20 }).text).toBe(text.slice(head.length, head.length + 20))
+    expect(readOutput(success(text), { offset: Number(offset), limit: 20 }).text).toBe(
+      text.slice(head.length, head.length + 20),
+    )
   })
 })
 
@@ -220,7 +243,10 @@ describe('cost', () => {
     ['a 50 MB log that denies errors', () => '0 errors\n'.repeat(50_000_000 / 9)],
     ['1,000,000 numbers', () => Array.from({ length: 1_000_000 }, (_, index) => index)],
     ['1,000,000 strings', () => Array.from({ length: 1_000_000 }, (_, index) => `row ${index}`)],
-    ['512 levels around a long string', () => Array.from({ length: 511 }).reduce<Json>((value) => [value], 'x'.repeat(1_000_000))],
+    [
+      '512 levels around a long string',
+      () => Array.from({ length: 511 }).reduce<Json>((value) => [value], 'x'.repeat(1_000_000)),
+    ],
   ] as const)('VAL-7: %s', ([, make]) => {
     const outcome = success(make())
     const before = process.cpuUsage()

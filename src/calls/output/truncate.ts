@@ -49,7 +49,10 @@ const bytesPerToken = 16
 export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   const atLeast = (name: string, value: number, least: number): number => {
     if (Number.isSafeInteger(value) && value >= least) return value
-    throw new PawlError('config_invalid', `The output budget's ${name} must be a whole number, at least ${least}; it is ${value}.`)
+    throw new PawlError(
+      'config_invalid',
+      `The output budget's ${name} must be a whole number, at least ${least}; it is ${value}.`,
+    )
   }
   const lines = atLeast('lines', given.lines ?? defaultBudget.lines, 10)
   if (given.tokens !== undefined) return { tokens: atLeast('tokens', given.tokens, 256), lines }
@@ -101,7 +104,8 @@ const successText = '{"status":"success","value":'
  * line break, no terminal code and nothing escaped in it, and without a tag no attachment.
  */
 function shortText(outcome: Outcome, budget: OutputBudget, text: string): string | undefined {
-  if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\')) return undefined
+  if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\'))
+    return undefined
   if (outcome.status !== 'success' || !text.startsWith(successText)) return undefined
   for (const field in outcome) if (field !== 'status' && field !== 'value') return undefined
   if (typeof outcome.value === 'string') return outcome.value
@@ -122,7 +126,10 @@ const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputB
   budget.tokens === undefined ? 0 : estimator()(textOf(outcome, parts))
 
 /** A page of the whole text by UTF-8 bytes. Both ends round down to a character; a page has at least one, so reading always gets on. */
-export function readOutput(outcome: Outcome, where: { readonly offset?: number; readonly limit?: number } = {}): OutputPage {
+export function readOutput(
+  outcome: Outcome,
+  where: { readonly offset?: number; readonly limit?: number } = {},
+): OutputPage {
   return pageOf(Buffer.from(wholeText(clean(outcome))), where)
 }
 
@@ -222,7 +229,14 @@ function describe(given: Outcome): Whole {
   const text = wholeText(outcome)
   const head = outcome.status === 'success' ? '' : text.slice(0, text.indexOf('\n') + 1)
   const body = new LongText(text.slice(head.length))
-  return { kind: 'text', outcome, head, body, bytes: bytesOf(head) + body.bytes, lines: (head === '' ? 0 : 1) + body.lines }
+  return {
+    kind: 'text',
+    outcome,
+    head,
+    body,
+    bytes: bytesOf(head) + body.bytes,
+    lines: (head === '' ? 0 : 1) + body.lines,
+  }
 }
 
 /** Nothing that is not so: a model without read_output is only told where the whole is. Beside JSON the handle stands on its own. */
@@ -250,13 +264,16 @@ function textView(whole: WholeText, room: Room, reading: Reading | null): View {
     (shown: number, offset: number): string =>
       `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}.` +
       `${readOn(reading, offset)}]`,
-    (): string => (reading?.byModel ? `[Shortened: read_output ${JSON.stringify({ handle: reading.handle })}]` : '[Shortened]'),
+    (): string =>
+      reading?.byModel ? `[Shortened: read_output ${JSON.stringify({ handle: reading.handle })}]` : '[Shortened]',
     (): string => '',
   ]
   const headBytes = bytesOf(whole.head)
   // A text of many short lines can be over the budget and yet smaller than the notice, which then gives way to the text.
   const reserve = (notice: (typeof notices)[number]): number => bytesOf(notice(whole.bytes, whole.bytes)) + 1
-  const notice = notices.find((candidate) => room.lines > 2 && reserve(candidate) <= (room.bytes - headBytes) * 0.75) ?? ((): string => '')
+  const notice =
+    notices.find((candidate) => room.lines > 2 && reserve(candidate) <= (room.bytes - headBytes) * 0.75) ??
+    ((): string => '')
   const linesAround = (whole.head === '' ? 0 : 1) + (notice(0, 0) === '' ? 0 : 1)
   const inner = { bytes: room.bytes - reserve(notice) - headBytes, lines: room.lines - linesAround }
   const short = shortenText(whole.body, inner, 'text', whole.bytes)
@@ -285,8 +302,14 @@ function jsonView(whole: WholeJson, room: Room, reading: Reading | null): View {
   for (const wrap of wrappers) {
     const reserve = sizeOf(wrap('', whole.bytes, whole.attachments)).bytes - 2
     if (reserve + leastRoom > room.bytes && wrap !== wrappers.at(-1)) continue
-    const short = wrap.length > 0 ? shortenJson(whole.value, room.bytes - reserve, whole.texts) : { value: null, shown: 0, attachments: 0 }
-    const view: Outcome = { status: 'success', value: wrap(short.value, short.shown, whole.attachments - short.attachments) }
+    const short =
+      wrap.length > 0
+        ? shortenJson(whole.value, room.bytes - reserve, whole.texts)
+        : { value: null, shown: 0, attachments: 0 }
+    const view: Outcome = {
+      status: 'success',
+      value: wrap(short.value, short.shown, whole.attachments - short.attachments),
+    }
     return { parts: project(view), shown: short.shown }
   }
   return { parts: [], shown: 0 }
@@ -303,7 +326,15 @@ function structured(whole: Whole): Whole {
   try {
     const value = JSON.parse(text) as Json
     if (!isShallow(value, maxDepth) || JSON.stringify(value) !== text) return whole
-    return { kind: 'json', outcome: whole.outcome, value, bytes: whole.bytes, lines: 1, attachments: 0, texts: new Map() }
+    return {
+      kind: 'json',
+      outcome: whole.outcome,
+      value,
+      bytes: whole.bytes,
+      lines: 1,
+      attachments: 0,
+      texts: new Map(),
+    }
   } catch {
     return whole
   }

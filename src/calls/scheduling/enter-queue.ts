@@ -23,7 +23,8 @@ export function enterQueue(asking: Asking, args: Json): Soon<{ slot: Slot } | To
     const { key: keyOf } = tool.concurrency
     try {
       key = contained('A key function', asking, () => keyOf(recorded(args)))
-      if (typeof key !== 'string') throw new TypeError(`The key function of '${tool.name}' gave ${typeof key}, not a string`)
+      if (typeof key !== 'string')
+        throw new TypeError(`The key function of '${tool.name}' gave ${typeof key}, not a string`)
     } catch (error) {
       return { settle: settleThrown(error, invocation, host) }
     }
@@ -41,7 +42,11 @@ function entered(turn: Slot | Refused, { invocation, ranOut }: Waiting): { slot:
 }
 
 /** Refused a place that other workers have: holds nothing while it stands in line for it, then asks again. */
-export async function enterAgain({ invocation, host }: Asking, slot: Slot, lacks: NoRoom): Promise<{ slot: Slot } | ToSettle> {
+export async function enterAgain(
+  { invocation, host }: Asking,
+  slot: Slot,
+  lacks: NoRoom,
+): Promise<{ slot: Slot } | ToSettle> {
   const waiting = slot.entry as Waiting
   slot.done()
   if (!host.queue.beginsToWait(waiting)) return entered('overloaded', waiting)

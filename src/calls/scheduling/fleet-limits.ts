@@ -18,7 +18,11 @@ export interface FleetLimits {
 
 const none: readonly FleetPlace[] = []
 
-export function fleetPlaces({ entry, above, back }: Slot, limits: FleetLimits, inCompany: boolean): readonly FleetPlace[] {
+export function fleetPlaces(
+  { entry, above, back }: Slot,
+  limits: FleetLimits,
+  inCompany: boolean,
+): readonly FleetPlace[] {
   const { position, tool, key, task } = entry
   const { tenant, session } = position
   const isRoot = above.length === 0
@@ -38,6 +42,7 @@ export function fleetPlaces({ entry, above, back }: Slot, limits: FleetLimits, i
   const toolRate = tool.limits.rate ?? limits.rate?.perTool
   if (!back && toolRate) add(frame('tool rate', tool.id), toolRate.count, milliseconds(toolRate.per, 'rate'))
   const tenantRate = limits.rate?.perTenant
-  if (!back && isRoot && tenantRate) add(frame('tenant rate', tenant), tenantRate.count, milliseconds(tenantRate.per, 'rate'))
+  if (!back && isRoot && tenantRate)
+    add(frame('tenant rate', tenant), tenantRate.count, milliseconds(tenantRate.per, 'rate'))
   return places ?? none
 }

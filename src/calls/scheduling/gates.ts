@@ -263,7 +263,9 @@ export class LendingGate implements Gate {
   }
 
   #lender(guest: Guest): Hold | undefined {
-    return guest.above.length === 0 ? undefined : this.#holds.find((hold) => !hold.lent && guest.above.includes(hold.guest.uid))
+    return guest.above.length === 0
+      ? undefined
+      : this.#holds.find((hold) => !hold.lent && guest.above.includes(hold.guest.uid))
   }
 
   #give(guest: Guest, from: Hold | null): true {

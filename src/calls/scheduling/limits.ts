@@ -35,10 +35,19 @@ export function checkLimits(limits: Limits): void {
     throw new PawlError('config_invalid', `limits: ${why}.`)
   }
   const rates = limits.rate ?? {}
-  for (const name of Object.keys(limits)) if (!known.includes(name)) wrong(`there is no ${name}; there are ${known.join(', ')}`)
+  for (const name of Object.keys(limits))
+    if (!known.includes(name)) wrong(`there is no ${name}; there are ${known.join(', ')}`)
   for (const name of Object.keys(rates))
     if (!knownRates.includes(name)) wrong(`there is no rate.${name}; there are ${knownRates.join(', ')}`)
-  for (const name of ['perWorker', 'perSession', 'perTenant', 'perTool', 'tasksPerSession', 'tasksPerWorker', 'waiting'] as const) {
+  for (const name of [
+    'perWorker',
+    'perSession',
+    'perTenant',
+    'perTool',
+    'tasksPerSession',
+    'tasksPerWorker',
+    'waiting',
+  ] as const) {
     if (limits[name] !== undefined) checkLimit(limits[name], name, wrong)
   }
   for (const name of ['perTool', 'perTenant'] as const) if (rates[name]) checkRate(rates[name], `rate.${name}`, wrong)

@@ -18,12 +18,19 @@ const terms = {
 } as const
 type Name = keyof typeof terms
 const tools = new Map(
-  Object.entries(terms).map(([name, more]) => [name, tool({ name, description: name, input, ...(more as object), execute: () => 1 })]),
+  Object.entries(terms).map(([name, more]) => [
+    name,
+    tool({ name, description: name, input, ...(more as object), execute: () => 1 }),
+  ]),
 )
 
 let calls = 0
 /** A call in the queue: what it got, and how to call it off. */
-function ask(queue: Queue, name: Name, about: { tenant?: string; session?: string; key?: string; above?: string[]; uid?: string } = {}) {
+function ask(
+  queue: Queue,
+  name: Name,
+  about: { tenant?: string; session?: string; key?: string; above?: string[]; uid?: string } = {},
+) {
   const { tenant = 't', session = 's', key = null, above = [], uid = `u${++calls}` } = about
   let stop = (): void => {}
   let listening = 0
@@ -41,7 +48,13 @@ function ask(queue: Queue, name: Name, about: { tenant?: string; session?: strin
       return () => void listening--
     },
   }
-  const asked = { uid, got: null as Slot | string | null, atOnce: false, stop: () => stop(), listening: () => listening }
+  const asked = {
+    uid,
+    got: null as Slot | string | null,
+    atOnce: false,
+    stop: () => stop(),
+    listening: () => listening,
+  }
   const turn = queue.enter(entry)
   if (turn instanceof Promise) void turn.then((given) => (asked.got = given))
   else Object.assign(asked, { got: turn, atOnce: true })
@@ -86,7 +99,11 @@ describe('the queue', () => {
 
   test('a key goes to the first who still wants it', async () => {
     const queue = open()
-    const [a, b, c] = [ask(queue, 'keyed', { key: 'k' }), ask(queue, 'keyed', { key: 'k' }), ask(queue, 'keyed', { key: 'k' })]
+    const [a, b, c] = [
+      ask(queue, 'keyed', { key: 'k' }),
+      ask(queue, 'keyed', { key: 'k' }),
+      ask(queue, 'keyed', { key: 'k' }),
+    ]
     b.stop()
     end(a)
     await turns()
@@ -99,7 +116,11 @@ describe('the queue', () => {
     const queue = open()
     const t1 = { tenant: 't1', key: 'k' }
     const at = (name: Name, about: object): boolean => runs(ask(queue, name, about))
-    expect([at('keyed', t1), at('keyed', { ...t1, session: 'z' }), at('keyed', { ...t1, tenant: 't2' })]).toEqual([true, false, true])
+    expect([at('keyed', t1), at('keyed', { ...t1, session: 'z' }), at('keyed', { ...t1, tenant: 't2' })]).toEqual([
+      true,
+      false,
+      true,
+    ])
     expect([at('alone', {}), at('alone', {}), at('alone', { session: 'z' }), at('alone', { tenant: 't2' })]).toEqual([
       true,
       false,
@@ -148,7 +169,12 @@ describe('the queue', () => {
   test('a rate is for starts: nothing is used by who is called off or has no place, and nobody passes those who wait', async () => {
     let now = 0
     const timers: (() => void)[] = []
-    const clock: Clock = { ...manualClock(), now: () => now, monotonic: () => now, timer: (_, fire) => (timers.push(fire), () => {}) }
+    const clock: Clock = {
+      ...manualClock(),
+      now: () => now,
+      monotonic: () => now,
+      timer: (_, fire) => (timers.push(fire), () => {}),
+    }
     const queue = open({ perSession: 1 }, clock)
     const a = ask(queue, 'rated', { session: 's1' })
     const b = ask(queue, 'rated', { session: 's2' })

@@ -177,7 +177,8 @@ export class Queue {
       if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
       if (perTenant !== Infinity) gates.push(this.#count(frame('tenant', tenant), perTenant))
       // Counted across workers as well (fleet-limits.ts); here, so that those who wait for each other in this process do not ask the store.
-      if (task && tasksPerSession !== Infinity) gates.push(this.#count(frame('tasks', tenant, session), tasksPerSession))
+      if (task && tasksPerSession !== Infinity)
+        gates.push(this.#count(frame('tasks', tenant, session), tasksPerSession))
       if (task) gates.push(this.#count(frame('tasks of', tenant), this.#tasksPerTenant), this.#tasks)
       gates.push(this.#worker)
     }
@@ -197,7 +198,10 @@ export class Queue {
   }
 
   #rate(name: string, { count, per }: Rate): Gate {
-    return this.#gate(name, () => new RateGate(this.#clock, count, milliseconds(per, 'rate'), () => this.#gates.delete(name)))
+    return this.#gate(
+      name,
+      () => new RateGate(this.#clock, count, milliseconds(per, 'rate'), () => this.#gates.delete(name)),
+    )
   }
 
   #gate(name: string, make: () => Gate): Gate {

@@ -28,18 +28,27 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
     if (!run) throw new PawlError('emit_invalid', 'This is not a task: nobody would hear of it.')
     if (!declared) {
       const known = [...tool.events.keys()].map((each) => `'${each}'`).join(', ')
-      throw new PawlError('emit_invalid', `Tool '${tool.name}' declares no event ${JSON.stringify(type)}; it declares ${known || 'none'}.`)
+      throw new PawlError(
+        'emit_invalid',
+        `Tool '${tool.name}' declares no event ${JSON.stringify(type)}; it declares ${known || 'none'}.`,
+      )
     }
     if (key !== undefined && (typeof key !== 'string' || key.trim() === '' || key.length > 256))
       throw new PawlError('emit_invalid', 'The key of an event must be a text of 1 to 256 characters.')
     const said = encode(payload ?? null)
     const checked = declared.schema ? await declared.schema.check(decode(said)) : null
     if (checked && !checked.ok)
-      throw new PawlError('emit_invalid', `The payload of '${type}' is not as declared: ${describeProblems(checked.problems)}`)
+      throw new PawlError(
+        'emit_invalid',
+        `The payload of '${type}' is not as declared: ${describeProblems(checked.problems)}`,
+      )
     // As a result, it does not hold what the body was told in confidence.
     const value = encode(untold(decode(said), around.connections))
     if (!fits(value, host.sizes.step))
-      throw new PawlError('emit_invalid', `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
+      throw new PawlError(
+        'emit_invalid',
+        `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`,
+      )
     const id = declared.terminal ? terminalKey : key === undefined ? `emit:${place}` : `emit:key:${key}`
     // Without a key the place in the body names it, and what it says may differ from run to run.
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
@@ -54,10 +63,15 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
         run.gather()
         const row = { type, payload: JSON.parse(value) as Json, at: host.clock.now() }
         const kept = { ...emittedName(position, task, number), value: JSON.stringify(row) }
-        const notice = declared.wake ? run.notice('event', `${type}: ${host.redact.text(value)}`) : { keep: [], tells: [] }
+        const notice = declared.wake
+          ? run.notice('event', `${type}: ${host.redact.text(value)}`)
+          : { keep: [], tells: [] }
         return {
           done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null',
-          beside: { keep: [kept, ...notice.keep], tells: [{ type: 'task.event', body: { task, type, number } }, ...notice.tells] },
+          beside: {
+            keep: [kept, ...notice.keep],
+            tells: [{ type: 'task.event', body: { task, type, number } }, ...notice.tells],
+          },
         }
       })
       // From here on it is over, whatever its body still does.
@@ -65,9 +79,13 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
       if (told) around.pace?.told(told)
     } catch (error) {
       if (error instanceof PawlError && error.code === 'replay_mismatch')
-        throw new PawlError('emit_conflict', declared.terminal ? 'The task has ended with another event.' : `The key is '${key}'.`, {
-          cause: error,
-        })
+        throw new PawlError(
+          'emit_conflict',
+          declared.terminal ? 'The task has ended with another event.' : `The key is '${key}'.`,
+          {
+            cause: error,
+          },
+        )
       throw error
     }
   }
@@ -84,7 +102,8 @@ export function endedBy(invocation: Invocation): ToSettle | null {
     settle: failure({
       class: 'execution',
       code: 'tool_error',
-      message: typeof message === 'string' ? message : typeof payload === 'string' ? payload : 'The task said that it failed',
+      message:
+        typeof message === 'string' ? message : typeof payload === 'string' ? payload : 'The task said that it failed',
       source: 'tool',
       raw: payload,
     }),

@@ -28,9 +28,13 @@ function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): 
   const isText = (value: unknown, most: number): value is string =>
     typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed()
   if (!isText(name, longestName) || !isText(type, longestName) || (path === undefined) === (url === undefined))
-    throw new PawlError('task_invalid', `An artifact has a name and a type of 1 to ${longestName} characters, and a path or a url.`)
+    throw new PawlError(
+      'task_invalid',
+      `An artifact has a name and a type of 1 to ${longestName} characters, and a path or a url.`,
+    )
   if (path !== undefined) return { name, type, path: filePath(path).path }
-  if (!isText(url, longestUrl)) throw new PawlError('task_invalid', `The url of an artifact is a text of 1 to ${longestUrl} characters.`)
+  if (!isText(url, longestUrl))
+    throw new PawlError('task_invalid', `The url of an artifact is a text of 1 to ${longestUrl} characters.`)
   return { name, type, url }
 }
 
@@ -58,7 +62,10 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       key: signalMark(name, number),
       names: [signalsName(position, id, name)],
       count([kept]) {
-        const { signals, heard } = heardBy(wait.id, kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals))
+        const { signals, heard } = heardBy(
+          wait.id,
+          kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals),
+        )
         return { keep: [JSON.stringify(signals)], mark: JSON.stringify(heard) }
       },
     })
@@ -94,7 +101,10 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       }
       const value = JSON.stringify(row)
       if (!fits(value, host.sizes.step))
-        throw new PawlError('step_too_large', `A message has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`)
+        throw new PawlError(
+          'step_too_large',
+          `A message has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`,
+        )
       if (asks) {
         run.update({ request: requestOf(message, text, data) })
         run.gather()
@@ -105,7 +115,10 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
         done: 'null',
         beside: {
           keep: [kept, ...notice.keep],
-          tells: [{ type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } }, ...notice.tells],
+          tells: [
+            { type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } },
+            ...notice.tells,
+          ],
         },
       }
     })

@@ -63,7 +63,9 @@ export class TaskLog {
     if (this.#waiting === '') return null
     const at = this.#clock.now()
     const { position, uid } = this.#invocation.request
-    const made = this.#log ? { keep: [], log: this.#log } : rowsOfLog(position, this.#path, { at, version: `${uid}.log` })
+    const made = this.#log
+      ? { keep: [], log: this.#log }
+      : rowsOfLog(position, this.#path, { at, version: `${uid}.log` })
     const grown = rowsOfAppend(position, made.log, this.#waiting, at)
     this.#log = grown.log
     this.#waiting = ''

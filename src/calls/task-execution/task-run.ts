@@ -33,16 +33,22 @@ const runs = new WeakMap<Invocation, RunOfTask>()
 
 /** By place and id, of tasks that a runtime runs: what is called under one belongs to it. */
 const open = new WeakMap<CallHost, Map<string, RunOfTask>>()
-const placeOf = ({ position }: Invocation['request'], id: string): string => frame(position.tenant, position.session, id)
+const placeOf = ({ position }: Invocation['request'], id: string): string =>
+  frame(position.tenant, position.session, id)
 
 /** Of the task that a call is, or runs under; null if it does not, or if that is taken up elsewhere. */
 export const runUnder = (invocation: Invocation, host: CallHost): RunOfTask | null => {
   const { task, inTask } = invocation.options
-  return task ? runOf(invocation) : inTask === undefined ? null : (open.get(host)?.get(placeOf(invocation.request, inTask)) ?? null)
+  return task
+    ? runOf(invocation)
+    : inTask === undefined
+      ? null
+      : (open.get(host)?.get(placeOf(invocation.request, inTask)) ?? null)
 }
 
 /** Of a call that is a task and was opened; null for others. */
-export const runOf = (invocation: Invocation): RunOfTask | null => (invocation.options.task ? (runs.get(invocation) ?? null) : null)
+export const runOf = (invocation: Invocation): RunOfTask | null =>
+  invocation.options.task ? (runs.get(invocation) ?? null) : null
 
 export const openRun = (invocation: Invocation, host: CallHost): Promise<RunOfTask> => RunOfTask.open(invocation, host)
 
@@ -77,7 +83,14 @@ export class RunOfTask {
     return made
   }
 
-  private constructor(invocation: Invocation, host: CallHost, terms: TaskTerms, title: string, run: TaskRun, log: TaskLog) {
+  private constructor(
+    invocation: Invocation,
+    host: CallHost,
+    terms: TaskTerms,
+    title: string,
+    run: TaskRun,
+    log: TaskLog,
+  ) {
     this.#invocation = invocation
     this.#host = host
     this.terms = terms
@@ -172,7 +185,8 @@ export class RunOfTask {
       beside.tell('task.output', { task: this.terms.id, characters: log.characters })
     }
     if (this.#told) beside.tell('task.updated', { task: this.terms.id, attempt: this.#run.attempt })
-    if (log || this.#told) beside.keep({ ...runName(request.position, this.terms.id), value: JSON.stringify(this.#run) })
+    if (log || this.#told)
+      beside.keep({ ...runName(request.position, this.terms.id), value: JSON.stringify(this.#run) })
     this.#told = false
   }
 

@@ -10,7 +10,12 @@ test('SCHED-1: of a call that was lost with the store its turn is given up when 
   const told: CallPosition[] = []
   const store = memoryStore({ clock: manualClock() })
   const host = { store, lease: { worker: 'w', workers: 1, lapses: 0 } } as unknown as Host
-  const sweeper = new Sweeper(host, { tools: () => [], drives: () => null, take: async () => {}, gone: (position) => told.push(position) })
+  const sweeper = new Sweeper(host, {
+    tools: () => [],
+    drives: () => null,
+    take: async () => {},
+    gone: (position) => told.push(position),
+  })
   sweeper.orphaned({ uid: 'never on record', position: place({ id: 'a' }) })
   await sweeper.sweep()
   sweeper.orphaned({ uid: 'not ours', position: place({ id: 'b' }) })

@@ -98,7 +98,8 @@ export class Sweeper {
     for (let after = ''; ;) {
       const open = await store.unsettled({ after, limit: page })
       for (const { uid, owner, position } of open)
-        if (owner === lease.worker && (this.#drives(uid) === null || !(await this.#isDriven(uid)))) this.#orphans.set(uid, position)
+        if (owner === lease.worker && (this.#drives(uid) === null || !(await this.#isDriven(uid))))
+          this.#orphans.set(uid, position)
       if (open.length < page) break
       after = open.at(-1)?.uid ?? ''
     }
@@ -132,7 +133,11 @@ export class Sweeper {
       )
       if (record && record.state !== 'settled' && record.owner === lease.worker && this.#drives(uid) !== record.fence) {
         const guard = { kind: 'holds', call: uid, fence: record.fence } as const
-        await store.commit({ guards: [guard], updateCall: { uid, progress: progressOf(record), release: true }, events: [] })
+        await store.commit({
+          guards: [guard],
+          updateCall: { uid, progress: progressOf(record), release: true },
+          events: [],
+        })
       }
       this.#orphans.delete(uid)
       released.set(uid, position)

@@ -115,12 +115,14 @@ export class Tallies {
       // The others are still to be counted.
       else for (const { held } of open) if ('call' in refused && refused.call === held.request.uid) held.judge(answer)
     }
-    for (const { reject } of open) reject(new PawlError('store_unavailable', 'Others were always first to change what is counted.'))
+    for (const { reject } of open)
+      reject(new PawlError('store_unavailable', 'Others were always first to change what is counted.'))
   }
 
   async #read(group: readonly Waiting[], { rows }: Lane): Promise<void> {
     const missing = new Map<string, KeptName>()
-    for (const { tally } of group) for (const name of tally.names) if (!rows.has(placeOf(name))) missing.set(placeOf(name), name)
+    for (const { tally } of group)
+      for (const name of tally.names) if (!rows.has(placeOf(name))) missing.set(placeOf(name), name)
     await Promise.all(
       [...missing].map(async ([place, name]) => {
         const { revision = 0, value = null } = (await this.#store.kept(name)) ?? {}
@@ -130,7 +132,10 @@ export class Tallies {
   }
 
   /** All of them in one change, each on what the one before it left; and what is kept once it is written. */
-  #change(group: readonly Waiting[], lane: Lane): { change: Change; steps: readonly StepRecord[]; rows: readonly Row[] } {
+  #change(
+    group: readonly Waiting[],
+    lane: Lane,
+  ): { change: Change; steps: readonly StepRecord[]; rows: readonly Row[] } {
     const rows = new Map<string, Row>()
     const events: NewEvent[] = []
     const at = this.#clock.now()
@@ -176,7 +181,8 @@ function ended({ held, reject }: Waiting): void {
 function fails(group: readonly Waiting[], lane: Lane, answer: Extract<Written, { failed: unknown }>): void {
   lane.rows.clear()
   for (const each of group) {
-    if (answer.alone) each.reject(new PawlError('value_invalid', 'The store cannot hold what is counted.', { cause: answer.failed }))
+    if (answer.alone)
+      each.reject(new PawlError('value_invalid', 'The store cannot hold what is counted.', { cause: answer.failed }))
     else {
       each.held.judge(answer)
       ended(each)

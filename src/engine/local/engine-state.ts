@@ -35,5 +35,18 @@ export function openHost(options: LocalEngineOptions, closing: () => boolean): H
   const answers = new Answers({ store, clock, waiters, judge })
   const timers = new Timers({ store, clock, logger, expire: (wait) => answers.expire(wait) })
   const tallies = new Tallies(store, clock)
-  return { store, clock, ids, keys, logger, lease, waiters, timers, answers, places: new FleetPlaces(options), tallies, closing }
+  return {
+    store,
+    clock,
+    ids,
+    keys,
+    logger,
+    lease,
+    waiters,
+    timers,
+    answers,
+    places: new FleetPlaces(options),
+    tallies,
+    closing,
+  }
 }

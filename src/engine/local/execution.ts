@@ -19,7 +19,16 @@ import type { AttachmentRecord } from '../../store/store.ts'
 import { secretOf } from '../../security/host-keys.ts'
 import { derived } from '../wait-key.ts'
 import { encodeResolution } from '../../store/records/resolution.ts'
-import { type FleetPlace, type Invocation, NoRoom, type StepEnd, type StepSpec, type Stop, type Wait, type WaitSpec } from '../engine.ts'
+import {
+  type FleetPlace,
+  type Invocation,
+  NoRoom,
+  type StepEnd,
+  type StepSpec,
+  type Stop,
+  type Wait,
+  type WaitSpec,
+} from '../engine.ts'
 import { CallAsks } from './waits/approval-waits.ts'
 import { Beside } from './leases/attached-writes.ts'
 import { CallPlaces } from './leases/call-semaphores.ts'
@@ -143,7 +152,12 @@ export class LocalInvocation implements Invocation {
   /** It waits for its turn or its next try, so that letting go of it interrupts nothing. A nested call belongs to the body above it. */
   get unbegun(): boolean {
     const { state, args } = this.held.progress
-    return args !== null && (state === 'received' || state === 'queued') && this.landed === null && this.options.root === undefined
+    return (
+      args !== null &&
+      (state === 'received' || state === 'queued') &&
+      this.landed === null &&
+      this.options.root === undefined
+    )
   }
 
   begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>> {
@@ -155,9 +169,21 @@ export class LocalInvocation implements Invocation {
     const { args, terms, wait, outcome, settledAt, deaths, trouble } = held.progress
     const attempt = held.progress.attempt + 1
     this.#before = held.progress
-    held.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths: deaths + held.spared, trouble })
+    held.move({
+      state: 'running',
+      args,
+      terms,
+      attempt,
+      startedAt: at,
+      wait,
+      outcome,
+      settledAt,
+      deaths: deaths + held.spared,
+      trouble,
+    })
     const change = held.moved(held.event('call.started', at, { attempt }))
-    if (how.places.length > 0) return this.#beginOnceHeld(held.write({ ...change, take: this.places.taking(how.places) }), body)
+    if (how.places.length > 0)
+      return this.#beginOnceHeld(held.write({ ...change, take: this.places.taking(how.places) }), body)
     // From here on a death counts again: also if it dies in its first moment.
     if (how.durable || held.spared > 0) return this.#beginOnceHeld(held.write(change), body)
     held.ride(change)
@@ -195,7 +221,9 @@ export class LocalInvocation implements Invocation {
     if (spec.once) {
       const started = this.#step(spec.key, 'started', null, round, spec.input)
       this.#known.keep(started)
-      await held.write(held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }))
+      await held.write(
+        held.held({ steps: [started], events: [held.event('step.started', started.at, { step: spec.key })] }),
+      )
     }
     if (!held.surelyHeld()) {
       while (!held.surelyHeld()) await held.verifyHeld()
@@ -213,7 +241,14 @@ export class LocalInvocation implements Invocation {
       held.event(`step.${state}`, ended.at, { step: spec.key }),
       ...tells.map(({ type, body }) => held.event(type, ended.at, body)),
     ]
-    await held.write(held.held({ ...(this.#begun ? forgiven(held) : {}), steps: [ended], ...(keep.length > 0 ? { keep } : {}), events }))
+    await held.write(
+      held.held({
+        ...(this.#begun ? forgiven(held) : {}),
+        steps: [ended],
+        ...(keep.length > 0 ? { keep } : {}),
+        events,
+      }),
+    )
     this.#known.keep(ended)
     return end
   }
@@ -312,11 +347,19 @@ export class LocalInvocation implements Invocation {
   }
 
   async #instant(key: string, inMs: number): Promise<number> {
-    const end = await this.run({ key, input: null, once: false }, async () => ({ done: String(this.#host.clock.now() + inMs) }))
+    const end = await this.run({ key, input: null, once: false }, async () => ({
+      done: String(this.#host.clock.now() + inMs),
+    }))
     return Number((end as { done: string }).done)
   }
 
-  #step(key: string, state: StepRecord['state'], value: string | null, round: number, input: string | null = null): StepRecord {
+  #step(
+    key: string,
+    state: StepRecord['state'],
+    value: string | null,
+    round: number,
+    input: string | null = null,
+  ): StepRecord {
     return { call: this.request.uid, key, state, input, value, round, at: this.#host.clock.now() }
   }
 

@@ -21,4 +21,5 @@ export function joined(store: Store, live: Live, asked: Asked): Started | Promis
 }
 
 /** The name that it was called by, where the record calls the tool something else. */
-const calledIn = ({ tool, options }: CallRecord): string => (options === null ? null : (JSON.parse(options) as CallOptions).name) ?? tool
+const calledIn = ({ tool, options }: CallRecord): string =>
+  (options === null ? null : (JSON.parse(options) as CallOptions).name) ?? tool

@@ -3,11 +3,28 @@
 
 import { PawlError } from '../../core/errors.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
-import { absentTool, type CallPosition, type CallRecord, type Resolution, type WaitRecord } from '../../store/records/call-record.ts'
+import {
+  absentTool,
+  type CallPosition,
+  type CallRecord,
+  type Resolution,
+  type WaitRecord,
+} from '../../store/records/call-record.ts'
 import { timesOf } from '../../store/records/call-times.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Hint } from '../../store/store.ts'
-import type { AlsoWritten, Asked, Drive, Driven, Engine, Put, ResolveAnswer, Settled, Started, Wait } from '../engine.ts'
+import type {
+  AlsoWritten,
+  Asked,
+  Drive,
+  Driven,
+  Engine,
+  Put,
+  ResolveAnswer,
+  Settled,
+  Started,
+  Wait,
+} from '../engine.ts'
 import { Cancels } from './cancellation/cancellation.ts'
 import { takeDown } from './cancellation/stop-children.ts'
 import { type Host, openHost } from './engine-state.ts'
@@ -27,7 +44,8 @@ import { Sweeper } from './claim-loop.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
 
-const overOf = ({ stopped }: LocalInvocation): PawlError => (stopped && 'over' in stopped ? stopped.over : new PawlError('lease_lost'))
+const overOf = ({ stopped }: LocalInvocation): PawlError =>
+  stopped && 'over' in stopped ? stopped.over : new PawlError('lease_lost')
 
 export class LocalEngine implements Engine {
   readonly #host: Host
@@ -156,7 +174,12 @@ export class LocalEngine implements Engine {
     if (this.#closing) return
     this.#closing = true
     this.#stopListening()
-    await handOver(this.#host, { lives: this.#lives, sweeper: this.#sweeper, graceMs, closed: () => (this.#closed = true) })
+    await handOver(this.#host, {
+      lives: this.#lives,
+      sweeper: this.#sweeper,
+      graceMs,
+      closed: () => (this.#closed = true),
+    })
   }
 
   /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
@@ -223,14 +246,19 @@ export class LocalEngine implements Engine {
 
   #driven(live: Live, invocation: LocalInvocation, driven: Driven, second = false): void {
     if ('park' in driven)
-      return void this.#park(live, invocation, driven.park).catch((error: unknown) => this.#failed(live, error, invocation))
+      return void this.#park(live, invocation, driven.park).catch((error: unknown) =>
+        this.#failed(live, error, invocation),
+      )
     const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
       invocation.settle(status, text, (how) => {
         const { request, attempt, held } = invocation
-        if (how === 'written' && (status === 'cancelled' || status === 'unknown')) takeDown(invocation, this.#host, this.#cancels)
-        if (how === 'written') this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
-        else if (how === 'unwritable' && !second) this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
+        if (how === 'written' && (status === 'cancelled' || status === 'unknown'))
+          takeDown(invocation, this.#host, this.#cancels)
+        if (how === 'written')
+          this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
+        else if (how === 'unwritable' && !second)
+          this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
         else this.#failed(live, overOf(invocation), invocation)
       })
     } catch (error) {
@@ -245,14 +273,18 @@ export class LocalEngine implements Engine {
     if (parked === 'parked') return live.newsWhileHeld ? this.#looks(this.#outside.lookAt(live)) : undefined
     if (parked === 'lost') return this.#lost(live)
     // Its answer came before it could park: it is landed here and now, with what else is on record, such as a cancel.
-    await this.#adopt({ ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id }, invocation.held.heldSince)
+    await this.#adopt(
+      { ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id },
+      invocation.held.heldSince,
+    )
   }
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
   #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
     // What the store did not answer says nothing about the call: it is taken up again.
     if (error instanceof PawlError && error.code === 'store_unavailable') invocation.held.end(error)
-    if (invocation.stopped && 'over' in invocation.stopped) return this.#failed(live, invocation.stopped.over, invocation)
+    if (invocation.stopped && 'over' in invocation.stopped)
+      return this.#failed(live, invocation.stopped.over, invocation)
     this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
     this.#driven(live, invocation, { settle: internalError }, second)
   }
@@ -312,7 +344,8 @@ export class LocalEngine implements Engine {
 
   #looks(look: Promise<void>): void {
     look.catch((error: unknown) => {
-      if (!this.#closing) this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
+      if (!this.#closing)
+        this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
     })
   }
 

@@ -74,7 +74,8 @@ export class Outside {
       () => store.call(live.uid),
       (error) => broken(live, error),
     )
-    if (!record && live.onRecord) return broken(live, new PawlError('store_unavailable', 'The call is no longer on record: it was erased.'))
+    if (!record && live.onRecord)
+      return broken(live, new PawlError('store_unavailable', 'The call is no longer on record: it was erased.'))
     if (record?.state === 'settled' && lives.get(live.uid) === live && !live.invocation) settled(record)
   }
 

@@ -14,7 +14,10 @@ interface Handing {
   closed(): void
 }
 
-export async function handOver({ lease, timers, clock, store }: Host, { lives, sweeper, graceMs, closed }: Handing): Promise<void> {
+export async function handOver(
+  { lease, timers, clock, store }: Host,
+  { lives, sweeper, graceMs, closed }: Handing,
+): Promise<void> {
   timers.stop()
   await sweeper.stop()
   const over = new PawlError('runtime_closed')

@@ -9,7 +9,12 @@ import type { Host } from './engine-state.ts'
 import { newRecord } from './new-record.ts'
 
 /** Resolves when it is known whether it is. */
-export function submit(store: Store, record: CallRecord, asked: Asked, heard: (answer: Written) => void): Promise<void> {
+export function submit(
+  store: Store,
+  record: CallRecord,
+  asked: Asked,
+  heard: (answer: Written) => void,
+): Promise<void> {
   return new Promise((resolve) => {
     store.write(arrival(record, asked.options?.name), (answer) => {
       heard(answer)

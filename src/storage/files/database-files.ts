@@ -38,7 +38,14 @@ import {
   storedIn,
   usageName,
 } from './file-rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../../core/session-files.ts'
+import type {
+  FileContent,
+  FilePage,
+  FileStat,
+  PageOptions,
+  SessionFiles,
+  WriteOptions,
+} from '../../core/session-files.ts'
 
 export interface DatabaseParts {
   readonly store: Store
@@ -78,7 +85,11 @@ export class DatabaseFiles implements SessionFiles {
     this.#with = parts
   }
 
-  async write(given: string, content: string | Uint8Array, { ifHash, mediaType }: WriteOptions = {}): Promise<FileStat> {
+  async write(
+    given: string,
+    content: string | Uint8Array,
+    { ifHash, mediaType }: WriteOptions = {},
+  ): Promise<FileStat> {
     const path = this.#writable(given)
     checkMediaType(mediaType)
     const bytes = bytesOf(content)
@@ -162,11 +173,20 @@ export class DatabaseFiles implements SessionFiles {
       if (was) throw new PawlError('file_exists', `'${path.path}' is a file.`)
       const made = newDirectory(now)
       const changed = { path: path.path, change: 'made' } as const
-      return { keep: [...above, rowOf(this.#with.of, path, made)], files: above.length + 1, bytes: 0, answer: statOf(path, made), changed }
+      return {
+        keep: [...above, rowOf(this.#with.of, path, made)],
+        files: above.length + 1,
+        bytes: 0,
+        answer: statOf(path, made),
+        changed,
+      }
     })
   }
 
-  async remove(given: string, { recursive = false, ifHash }: { recursive?: boolean; ifHash?: string } = {}): Promise<boolean> {
+  async remove(
+    given: string,
+    { recursive = false, ifHash }: { recursive?: boolean; ifHash?: string } = {},
+  ): Promise<boolean> {
     const path = this.#writable(given)
     return this.#change(async () => {
       const was = await this.#stored(path)
@@ -175,10 +195,14 @@ export class DatabaseFiles implements SessionFiles {
         throw new PawlError('file_is_directory', `'${path.path}' is one, and has no hash.`)
       checkExpected(path, was, ifHash)
       const inside = was.kind === 'directory' ? await this.#all(path) : []
-      if (inside.length > 0 && !recursive) throw new PawlError('directory_not_empty', `There are ${inside.length} in '${path.path}'.`)
+      if (inside.length > 0 && !recursive)
+        throw new PawlError('directory_not_empty', `There are ${inside.length} in '${path.path}'.`)
       const gone = [[path, was] as const, ...inside]
       return {
-        keep: gone.flatMap(([each, file]) => [rowOf(this.#with.of, each, null), ...rowsOfPartsGone(this.#with.of, file)]),
+        keep: gone.flatMap(([each, file]) => [
+          rowOf(this.#with.of, each, null),
+          ...rowsOfPartsGone(this.#with.of, file),
+        ]),
         files: -gone.length,
         bytes: -gone.reduce((sum, [, { bytes }]) => sum + bytes, 0),
         answer: true,
@@ -204,7 +228,11 @@ export class DatabaseFiles implements SessionFiles {
       // The parts stay where they are: they stand under the version.
       const rows = all.flatMap(([each, file]) => [
         rowOf(of, each, null),
-        rowOf(of, filePath(`/workspace/${[...target.parts, ...each.parts.slice(source.parts.length)].join('/')}`), file),
+        rowOf(
+          of,
+          filePath(`/workspace/${[...target.parts, ...each.parts.slice(source.parts.length)].join('/')}`),
+          file,
+        ),
       ])
       return {
         keep: [...above, ...rows, ...(was ? rowsOfPartsGone(of, was) : [])],
@@ -259,7 +287,8 @@ export class DatabaseFiles implements SessionFiles {
   #writable(given: string, { root = false } = {}): FilePath {
     const path = filePath(given)
     if (isReserved(path)) throw new PawlError('file_readonly', `'${path.path}' is kept by the runtime.`)
-    if (path.parts.length === 0 && !root) throw new PawlError('file_is_directory', 'The root itself is not written, moved or removed.')
+    if (path.parts.length === 0 && !root)
+      throw new PawlError('file_is_directory', 'The root itself is not written, moved or removed.')
     return path
   }
 
@@ -270,7 +299,10 @@ export class DatabaseFiles implements SessionFiles {
     const file = over.find((_, at) => found[at]?.kind === 'file')
     if (file) throw new PawlError('file_not_directory', `'${file.path}' is a file.`)
     const now = this.#with.clock.now()
-    return { was, above: over.filter((_, at) => !found[at]).map((each) => rowOf(this.#with.of, each, newDirectory(now))) }
+    return {
+      was,
+      above: over.filter((_, at) => !found[at]).map((each) => rowOf(this.#with.of, each, newDirectory(now))),
+    }
   }
 
   async #stored(path: FilePath): Promise<StoredFile | undefined> {
@@ -283,7 +315,9 @@ export class DatabaseFiles implements SessionFiles {
   async #bytes({ version, parts, bytes, hash }: StoredFile): Promise<Buffer | undefined> {
     const read: Buffer[] = []
     for (let from = 0; from < parts; from += readAhead) {
-      const wanted = Array.from({ length: Math.min(readAhead, parts - from) }, (_, n) => partName(this.#with.of, version, from + n))
+      const wanted = Array.from({ length: Math.min(readAhead, parts - from) }, (_, n) =>
+        partName(this.#with.of, version, from + n),
+      )
       for (const kept of await Promise.all(wanted.map(async (name) => this.#with.store.kept(name)))) {
         if (!kept) return undefined
         read.push(partIn(kept.value))

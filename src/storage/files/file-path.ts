@@ -69,7 +69,8 @@ export const parentOf = ({ parts }: FilePath): FilePath => pathOf(parts.slice(0,
 export const nameIn = ({ parts }: FilePath): string => parts.at(-1) ?? '/'
 
 /** All the directories above a path, the root not among them. */
-export const aboveOf = ({ parts }: FilePath): FilePath[] => parts.slice(0, -1).map((_, at) => pathOf(parts.slice(0, at + 1)))
+export const aboveOf = ({ parts }: FilePath): FilePath[] =>
+  parts.slice(0, -1).map((_, at) => pathOf(parts.slice(0, at + 1)))
 
 /** By whatever case: a folder that ignores case must not have it beside ours. */
 export const isReserved = ({ parts }: FilePath): boolean => parts[0]?.toLowerCase() === reserved
@@ -97,4 +98,5 @@ export function problemOf(name: string): string | undefined {
   return undefined
 }
 
-const codeOf = (character: string): string => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+const codeOf = (character: string): string =>
+  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`

@@ -70,7 +70,10 @@ export function storedIn({ value }: Kept): StoredFile {
   return stored
 }
 
-export const statOf = (path: FilePath, { kind, bytes, hash, mediaType, createdAt, updatedAt }: StoredFile): FileStat => ({
+export const statOf = (
+  path: FilePath,
+  { kind, bytes, hash, mediaType, createdAt, updatedAt }: StoredFile,
+): FileStat => ({
   path: path.path,
   name: nameIn(path),
   kind,
@@ -109,7 +112,12 @@ export interface NewFile {
 }
 
 /** A whole file, without the directories above it. */
-export function rowsOfFile(of: FilesOf, path: FilePath, content: string | Uint8Array, how: NewFile): { keep: Rows; file: StoredFile } {
+export function rowsOfFile(
+  of: FilesOf,
+  path: FilePath,
+  content: string | Uint8Array,
+  how: NewFile,
+): { keep: Rows; file: StoredFile } {
   const bytes = bytesOf(content)
   const parts = partsOf(bytes)
   const file: StoredFile = {
@@ -140,7 +148,11 @@ export function rowsOfNew(
 }
 
 /** For the runtime: what stands there, if anything does. */
-export async function storedAt(store: Pick<Store, 'kept'>, of: FilesOf, given: string): Promise<StoredFile | undefined> {
+export async function storedAt(
+  store: Pick<Store, 'kept'>,
+  of: FilesOf,
+  given: string,
+): Promise<StoredFile | undefined> {
   const kept = await store.kept(fileName(of, filePath(given)))
   return kept && storedIn(kept)
 }
@@ -154,18 +166,21 @@ export const rowsOfGone = (of: FilesOf, given: string, was: StoredFile): Rows =>
 export const rowsOfPartsGone = (of: FilesOf, { version, parts }: StoredFile): Rows =>
   Array.from({ length: parts }, (_, part) => ({ ...partName(of, version, part), value: null }))
 
-export const rowsAbove = (of: FilesOf, path: FilePath, at: number): Rows => aboveOf(path).map((above) => rowOf(of, above, newDirectory(at)))
+export const rowsAbove = (of: FilesOf, path: FilePath, at: number): Rows =>
+  aboveOf(path).map((above) => rowOf(of, above, newDirectory(at)))
 
 /** Where the runtime keeps its own: others only read there. */
 export function ownPath(given: string): FilePath {
   const path = filePath(given)
-  if (!isReserved(path) || path.parts.length < 2) throw new Error(`The runtime writes its files below /.background, not to ${path.path}.`)
+  if (!isReserved(path) || path.parts.length < 2)
+    throw new Error(`The runtime writes its files below /.background, not to ${path.path}.`)
   return path
 }
 
 export const bytesOf = (content: string | Uint8Array): Buffer => {
   if (typeof content === 'string') return Buffer.from(content.toWellFormed())
-  if (!(content instanceof Uint8Array)) throw new PawlError('value_invalid', 'The content of a file is a text or a Uint8Array.')
+  if (!(content instanceof Uint8Array))
+    throw new PawlError('value_invalid', 'The content of a file is a text or a Uint8Array.')
   // Of our own: nobody changes it while it is on its way.
   return Buffer.from(content)
 }
@@ -180,7 +195,8 @@ function partsOf(bytes: Buffer): string[] {
 }
 
 /** PostgreSQL has no NUL in texts. */
-export const textPart = (text: string): string => (text.includes('\0') ? `b${Buffer.from(text).toString('base64')}` : `t${text}`)
+export const textPart = (text: string): string =>
+  text.includes('\0') ? `b${Buffer.from(text).toString('base64')}` : `t${text}`
 
 export const partIn = (value: string): Buffer => Buffer.from(value.slice(1), value.startsWith('b') ? 'base64' : 'utf8')
 

@@ -15,7 +15,14 @@ import { FirstByPath, pageOf } from './paging.ts'
 import { type FilePath, filePath, isReserved, isWithin, nameIn, pathOf, tooLongIn, unfinished } from './file-path.ts'
 import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import { bytesOf, hashOf } from './file-rows.ts'
-import type { FileContent, FilePage, FileStat, PageOptions, SessionFiles, WriteOptions } from '../../core/session-files.ts'
+import type {
+  FileContent,
+  FilePage,
+  FileStat,
+  PageOptions,
+  SessionFiles,
+  WriteOptions,
+} from '../../core/session-files.ts'
 
 export interface FolderParts extends TurnParts {
   readonly folder: string
@@ -33,7 +40,11 @@ export class FolderFiles implements SessionFiles {
     this.#walk = new FolderWalk(parts)
   }
 
-  async write(given: string, content: string | Uint8Array, { ifHash, mediaType }: WriteOptions = {}): Promise<FileStat> {
+  async write(
+    given: string,
+    content: string | Uint8Array,
+    { ifHash, mediaType }: WriteOptions = {},
+  ): Promise<FileStat> {
     const path = writable(given)
     checkMediaType(mediaType)
     const bytes = bytesOf(content)
@@ -123,13 +134,17 @@ export class FolderFiles implements SessionFiles {
       for (const name of await directory.names()) {
         const path = pathOf([...parts, name])
         if (found.excludes(path.path)) continue
-        if (++seen > mostEntries) throw new PawlError('file_pattern_invalid', 'There are too many files to look through.')
+        if (++seen > mostEntries)
+          throw new PawlError('file_pattern_invalid', 'There are too many files to look through.')
         const next = glob.step(places, name)
         if (next.size === 0 || isReserved(path)) continue
         const stats = await directory.look(name)
         if (!stats || !isPlain(stats)) continue
         if (glob.met(next)) found.add(statOf(path, stats))
-        const inner = stats.isDirectory() && path.parts.length < 64 ? await this.#walk.orNothing(() => directory.enter(name)) : undefined
+        const inner =
+          stats.isDirectory() && path.parts.length < 64
+            ? await this.#walk.orNothing(() => directory.enter(name))
+            : undefined
         if (!inner) continue
         try {
           await search(inner, path.parts, next)
@@ -163,17 +178,23 @@ export class FolderFiles implements SessionFiles {
     })
   }
 
-  async remove(given: string, { recursive = false, ifHash }: { recursive?: boolean; ifHash?: string } = {}): Promise<boolean> {
+  async remove(
+    given: string,
+    { recursive = false, ifHash }: { recursive?: boolean; ifHash?: string } = {},
+  ): Promise<boolean> {
     const path = writable(given)
     const { ids } = this.#with
     return this.#change(async (turn) => {
       const found = await this.#walk.find(path)
       if (!found) return false
       const isDirectory = found.isDirectory()
-      if (isDirectory && ifHash !== undefined) throw new PawlError('file_is_directory', `'${path.path}' is one, and has no hash.`)
+      if (isDirectory && ifHash !== undefined)
+        throw new PawlError('file_is_directory', `'${path.path}' is one, and has no hash.`)
       if (ifHash !== undefined) await this.#expect(path, ifHash)
       const count =
-        isDirectory && !recursive ? await this.#walk.inside(within(path), {}, async (inner) => (await inner.entries()).length) : 0
+        isDirectory && !recursive
+          ? await this.#walk.inside(within(path), {}, async (inner) => (await inner.entries()).length)
+          : 0
       if (count) throw new PawlError('directory_not_empty', `There are ${count} in '${path.path}'.`)
       const done = await this.#walk.inside(path, {}, async (directory) => {
         await turn.confirm()
@@ -200,7 +221,8 @@ export class FolderFiles implements SessionFiles {
       if (!moved) throw new PawlError('file_not_found', `There is no '${source.path}'.`)
       if (source.path === target.path) return this.#told(source, moved)
       const was = await this.#walk.find(target)
-      if (was && !(replace && was.isFile() && moved.isFile())) throw new PawlError('file_exists', `There is a '${target.path}'.`)
+      if (was && !(replace && was.isFile() && moved.isFile()))
+        throw new PawlError('file_exists', `There is a '${target.path}'.`)
       if (moved.isDirectory()) await this.#walk.inside(within(source), {}, (inner) => this.#fitsBelow(inner, target))
       await this.#room(turn, { files: (await this.#walk.missing(target)) - (was ? 1 : 0), bytes: -(was?.size ?? 0) })
       await this.#walk.inside(target, { make: turn }, async (into) =>
@@ -221,8 +243,11 @@ export class FolderFiles implements SessionFiles {
     for (const name of await directory.names()) {
       const path = pathOf([...target.parts, name])
       const tooLong = tooLongIn(path)
-      if (tooLong) throw new PawlError('file_path_invalid', `The path of what is in it ${tooLong} then. Nothing was moved.`)
-      const inner = (await directory.look(name))?.isDirectory() ? await this.#walk.orNothing(() => directory.enter(name)) : undefined
+      if (tooLong)
+        throw new PawlError('file_path_invalid', `The path of what is in it ${tooLong} then. Nothing was moved.`)
+      const inner = (await directory.look(name))?.isDirectory()
+        ? await this.#walk.orNothing(() => directory.enter(name))
+        : undefined
       try {
         if (inner) await this.#fitsBelow(inner, path)
       } finally {
@@ -273,7 +298,8 @@ export class FolderFiles implements SessionFiles {
 function writable(given: string, { root = false } = {}): FilePath {
   const path = filePath(given)
   if (isReserved(path)) throw new PawlError('file_readonly', `'${path.path}' is kept by the runtime.`)
-  if (path.parts.length === 0 && !root) throw new PawlError('file_is_directory', 'The root itself is not written, moved or removed.')
+  if (path.parts.length === 0 && !root)
+    throw new PawlError('file_is_directory', 'The root itself is not written, moved or removed.')
   return path
 }
 
@@ -289,7 +315,10 @@ const statOf = (path: FilePath, stats: Stats): FileStat => ({
   readonly: false,
 })
 
-const sum = (used: FileUsage, more: FileUsage): FileUsage => ({ files: used.files + more.files, bytes: used.bytes + more.bytes })
+const sum = (used: FileUsage, more: FileUsage): FileUsage => ({
+  files: used.files + more.files,
+  bytes: used.bytes + more.bytes,
+})
 
 /** As bytes, like the store's order. */
 const inOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))

@@ -65,7 +65,8 @@ export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) =
         by = fencedBy(fence)
         const committed = await parts.commit({ guards: [...fence, held], events: [] })
         if (committed.ok) return
-        if (committed.refused.kind === 'kept' && committed.refused.of === 'folder') throw new PawlError('file_busy', 'The turn was over.')
+        if (committed.refused.kind === 'kept' && committed.refused.of === 'folder')
+          throw new PawlError('file_busy', 'The turn was over.')
         throw new PawlError('lease_lost', 'A file was not written.')
       },
     }
@@ -79,8 +80,12 @@ export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) =
       const free: Row = { v: 1, owner: null, until: 0, used: turn.used ?? null }
       // If it cannot be given back it ends by itself. A writer that lost its lease gives it back too: so without the fence.
       const { tenant, session } = parts.of
-      const events = turn.changed ? [eventOf({ tenant, session, call: by }, 'file.changed', parts.clock.now(), turn.changed)] : []
-      await parts.store.commit({ guards: [held], keep: [{ ...name, value: JSON.stringify(free) }], events }).catch(() => undefined)
+      const events = turn.changed
+        ? [eventOf({ tenant, session, call: by }, 'file.changed', parts.clock.now(), turn.changed)]
+        : []
+      await parts.store
+        .commit({ guards: [held], keep: [{ ...name, value: JSON.stringify(free) }], events })
+        .catch(() => undefined)
     }
   })
 }
@@ -104,7 +109,8 @@ async function take({ store, clock, commit, fence }: TurnParts, name: KeptName, 
     })
     // Nobody gave it back: its owner died at work.
     if (committed.ok) return { revision: revision + 1, used: row?.owner === null ? (row.used ?? undefined) : undefined }
-    if (committed.refused.kind !== 'kept' || committed.refused.of !== name.of) throw new PawlError('lease_lost', 'A file was not written.')
+    if (committed.refused.kind !== 'kept' || committed.refused.of !== name.of)
+      throw new PawlError('lease_lost', 'A file was not written.')
   }
   throw new PawlError('file_busy', 'Another process is at work in the folder.')
 }

@@ -64,7 +64,8 @@ export class FolderWalk {
     const most = this.#with.quotas.fileBytes
     return this.inside(path, { orNothing: true }, async (directory) => {
       const found = await directory.find(nameIn(path))
-      if (path.parts.length === 0 || found?.isDirectory()) throw new PawlError('file_is_directory', `'${path.path}' is one.`)
+      if (path.parts.length === 0 || found?.isDirectory())
+        throw new PawlError('file_is_directory', `'${path.path}' is one.`)
       if (!found) return undefined
       // Before it is opened: there are devices that do something then.
       checkPlain(nameIn(path), found)
@@ -89,7 +90,11 @@ export class FolderWalk {
   /** Works in the directory that a path is in. Undefined if it is not there. */
   async inside<T>(path: FilePath, how: How & { make: Turn }, work: (directory: Directory) => Promise<T>): Promise<T>
   async inside<T>(path: FilePath, how: How, work: (directory: Directory) => Promise<T>): Promise<T | undefined>
-  async inside<T>(path: FilePath, { make, orNothing = false }: How, work: (directory: Directory) => Promise<T>): Promise<T | undefined> {
+  async inside<T>(
+    path: FilePath,
+    { make, orNothing = false }: How,
+    work: (directory: Directory) => Promise<T>,
+  ): Promise<T | undefined> {
     const open: Directory[] = [await Directory.root(await this.folder())]
     try {
       for (const name of parentOf(path).parts) {
@@ -121,7 +126,11 @@ export class FolderWalk {
       return await work()
     } catch (cause) {
       const error = clear(cause, this.#with.folder)
-      if (error instanceof PawlError && ['file_not_plain', 'file_not_directory', 'file_path_invalid'].includes(error.code)) return undefined
+      if (
+        error instanceof PawlError &&
+        ['file_not_plain', 'file_not_directory', 'file_path_invalid'].includes(error.code)
+      )
+        return undefined
       throw error
     }
   }

@@ -57,7 +57,8 @@ export class Glob {
 
   /** Whether what led here is met. */
   met(places: Places): boolean {
-    for (const place of places) if (place % this.#width === this.#alternatives[Math.floor(place / this.#width)]?.length) return true
+    for (const place of places)
+      if (place % this.#width === this.#alternatives[Math.floor(place / this.#width)]?.length) return true
     return false
   }
 
@@ -84,7 +85,8 @@ export class Glob {
     let [at, token] = [0, 0]
     let run: { token: number; at: number } | undefined
     while (at < name.length) {
-      if (++this.#work > mostWork) throw new PawlError('file_pattern_invalid', 'It takes too long to compare with all the files.')
+      if (++this.#work > mostWork)
+        throw new PawlError('file_pattern_invalid', 'It takes too long to compare with all the files.')
       const wanted = tokens[token]
       if (typeof wanted === 'object' && wanted.kind === 'run') run = { token: token++, at }
       else if (wanted !== undefined && isMet(wanted, name[at] as string)) {
@@ -102,7 +104,10 @@ export class Glob {
 function isMet(token: Token, character: string): boolean {
   if (typeof token === 'string') return token === character
   if (token.kind !== 'set') return true
-  return token.ranges.some(([from, to]) => from <= character && character <= to && character.length === from.length) !== token.not
+  return (
+    token.ranges.some(([from, to]) => from <= character && character <= to && character.length === from.length) !==
+    token.not
+  )
 }
 
 const refuse = (why: string): never => {

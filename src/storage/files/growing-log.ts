@@ -54,7 +54,11 @@ export function rowsOfAppend(of: FilesOf, log: GrowingLog, more: string, at: num
  * What the runtime needs to add to a log that another worker may have begun. Read it once the work is yours: from then on the other's writes are
  * refused, and the log stands still.
  */
-export async function growingLog(store: Pick<Store, 'kept'>, of: FilesOf, given: string): Promise<GrowingLog | undefined> {
+export async function growingLog(
+  store: Pick<Store, 'kept'>,
+  of: FilesOf,
+  given: string,
+): Promise<GrowingLog | undefined> {
   const path = filePath(given)
   const kept = await store.kept(fileName(of, path))
   if (!kept) return undefined

@@ -39,5 +39,6 @@ export function mediaTypeOf(name: string): string | null {
 }
 
 export function checkMediaType(given: unknown): void {
-  if (given !== undefined && !isName(given)) throw new PawlError('value_invalid', 'mediaType is a text of at most 512 characters.')
+  if (given !== undefined && !isName(given))
+    throw new PawlError('value_invalid', 'mediaType is a text of at most 512 characters.')
 }

@@ -29,10 +29,15 @@ export class Directory {
   /** The root: its own path is the operator's word. */
   static async root(path: string): Promise<Directory> {
     const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((cause: unknown) => {
-      throw new PawlError('config_invalid', `The folder for files, '${path}', cannot be opened as a directory.`, { cause })
+      throw new PawlError('config_invalid', `The folder for files, '${path}', cannot be opened as a directory.`, {
+        cause,
+      })
     })
     try {
-      const [own, shown] = await Promise.all([handle.stat(), stat(`/proc/self/fd/${handle.fd}/`).catch(() => undefined)])
+      const [own, shown] = await Promise.all([
+        handle.stat(),
+        stat(`/proc/self/fd/${handle.fd}/`).catch(() => undefined),
+      ])
       if (own.ino !== shown?.ino || own.dev !== shown.dev)
         throw new PawlError(
           'config_invalid',
@@ -150,7 +155,8 @@ export class Directory {
     const listing = await opendir(`/proc/self/fd/${this.#handle.fd}/`, { encoding: 'buffer' as BufferEncoding })
     for await (const { name } of listing) {
       names.push(name as unknown as Buffer)
-      if (names.length > mostEntries) throw new PawlError('files_full', `A directory has more than ${mostEntries} entries.`)
+      if (names.length > mostEntries)
+        throw new PawlError('files_full', `A directory has more than ${mostEntries} entries.`)
     }
     return names
   }

@@ -35,16 +35,24 @@ export function quotasOf(given: Partial<FileQuotas> = {}): FileQuotas {
 
 export function checkSize(bytes: number, quotas: FileQuotas, path: string): void {
   if (bytes > quotas.fileBytes)
-    throw new PawlError('file_too_large', `'${path}' would have ${bytes} bytes; the quota fileBytes is ${quotas.fileBytes}.`, {
-      details: { path, bytes, most: quotas.fileBytes },
-    })
+    throw new PawlError(
+      'file_too_large',
+      `'${path}' would have ${bytes} bytes; the quota fileBytes is ${quotas.fileBytes}.`,
+      {
+        details: { path, bytes, most: quotas.fileBytes },
+      },
+    )
 }
 
 /** Only what grows can be too much: a session above a quota that was lowered may still get smaller. */
 export function checkRoom(was: FileUsage, next: FileUsage, quotas: FileQuotas): void {
   for (const name of ['files', 'bytes'] as const)
     if (next[name] > was[name] && next[name] > quotas[name])
-      throw new PawlError('files_full', `The quota ${name} is ${quotas[name]}; ${next[name]} would be needed, ${was[name]} are used.`, {
-        details: { quota: name, most: quotas[name], used: was[name], needed: next[name] },
-      })
+      throw new PawlError(
+        'files_full',
+        `The quota ${name} is ${quotas[name]}; ${next[name]} would be needed, ${was[name]} are used.`,
+        {
+          details: { quota: name, most: quotas[name], used: was[name], needed: next[name] },
+        },
+      )
 }

@@ -46,13 +46,22 @@ export interface FilesSettings extends Partial<FileQuotas> {
 export type FilesOfSession = (of: FilesOf, fence?: () => readonly Guard[]) => SessionFiles
 
 /** The files of each session, as a runtime was told to keep them. Throws config_invalid. */
-export function filesOf({ folder, ...quotas }: FilesSettings, parts: Pick<FilesOptions, 'store' | 'clock' | 'ids'>): FilesOfSession {
+export function filesOf(
+  { folder, ...quotas }: FilesSettings,
+  parts: Pick<FilesOptions, 'store' | 'clock' | 'ids'>,
+): FilesOfSession {
   quotasOf(quotas)
   if (folder !== undefined && typeof folder !== 'function')
     throw new PawlError('config_invalid', 'files.folder is a function of { tenant, session } that gives a folder.')
   return ({ tenant, session }, fence) => {
     const of = { tenant, session }
     const own = folder?.(of)
-    return openFiles({ ...parts, of, quotas, ...(own === undefined ? {} : { folder: own }), ...(fence ? { fence } : {}) })
+    return openFiles({
+      ...parts,
+      of,
+      quotas,
+      ...(own === undefined ? {} : { folder: own }),
+      ...(fence ? { fence } : {}),
+    })
   }
 }

@@ -28,7 +28,11 @@ export interface OpenedSecrets extends SessionSecrets {
 }
 
 /** `writer`: how a body writes; without it the program does. */
-export function openSecrets({ store, clock, learn }: SecretParts, { tenant, session }: Scope, writer?: Writer): OpenedSecrets {
+export function openSecrets(
+  { store, clock, learn }: SecretParts,
+  { tenant, session }: Scope,
+  writer?: Writer,
+): OpenedSecrets {
   const scope = { tenant, session }
   const by = writer ? 'body' : 'host'
   const put = writeBy({ store, clock }, scope, writer)
@@ -36,9 +40,15 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
     const kept = await store.kept(rowName('secret', scope, name))
     return kept && rowIn(kept.value)
   }
-  const change = async (op: 'set' | 'delete', name: string, row: Omit<Row, 'v' | 'revision' | 'bytes'> | null): Promise<Row | null> => {
+  const change = async (
+    op: 'set' | 'delete',
+    name: string,
+    row: Omit<Row, 'v' | 'revision' | 'bytes'> | null,
+  ): Promise<Row | null> => {
     const refuse = (was: Row | null): Refused | null =>
-      by === 'body' && was?.by === 'host' ? { code: 'secret_reserved', message: `'${name}' was set by the program.` } : null
+      by === 'body' && was?.by === 'host'
+        ? { code: 'secret_reserved', message: `'${name}' was set by the program.` }
+        : null
     const count = counting({ op, row, key: name, most, refuse, full: 'secrets_full' })
     const tells = { type: 'secret.changed', body: { name, change: op === 'set' ? 'set' : 'deleted' } } as const
     return doneBy(await put({ of: 'secret', key: name, names: namesOf('secret', scope, name), count, tells }), op, name)
@@ -48,7 +58,10 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
       const name = nameOf(given)
       if (typeof value !== 'string' || value === '' || value.length > longest || !value.isWellFormed())
         throw new PawlError('secret_invalid', 'Nothing of what was given is told here.')
-      if (tools !== undefined && !(Array.isArray(tools) && tools.every((each) => typeof each === 'string' && each !== '')))
+      if (
+        tools !== undefined &&
+        !(Array.isArray(tools) && tools.every((each) => typeof each === 'string' && each !== ''))
+      )
         throw new PawlError('config_invalid', 'tools must be a list of names of tools.')
       learn(value)
       const row = { at: clock.now(), text: value, by, ...(tools === undefined ? {} : { tools: [...tools] }) } as const
@@ -58,7 +71,8 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
     has: async (given) => (await stored(nameOf(given))) !== undefined,
     async list() {
       const found: SecretStat[] = []
-      for await (const { key, value } of everyKept(store, { of: 'secret', ...scope })) found.push(statOf(key, rowIn(value)))
+      for await (const { key, value } of everyKept(store, { of: 'secret', ...scope }))
+        found.push(statOf(key, rowIn(value)))
       return found
     },
     async value(given, tool) {
@@ -71,11 +85,20 @@ export function openSecrets({ store, clock, learn }: SecretParts, { tenant, sess
 }
 
 /** All of a session, without handing them to anybody. */
-export async function learnSecrets(store: Store, { tenant, session }: Scope, learn: SecretParts['learn']): Promise<void> {
+export async function learnSecrets(
+  store: Store,
+  { tenant, session }: Scope,
+  learn: SecretParts['learn'],
+): Promise<void> {
   for await (const { value } of everyKept(store, { of: 'secret', tenant, session })) learn(rowIn(value).text)
 }
 
-const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({ name, setAt: at, by, tools: tools ?? null })
+const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({
+  name,
+  setAt: at,
+  by,
+  tools: tools ?? null,
+})
 
 function nameOf(name: unknown): string {
   if (typeof name !== 'string' || !nameShape.test(name)) throw new PawlError('secret_name_invalid')

@@ -42,8 +42,18 @@ export interface Most {
   readonly bytes: number
 }
 
-export const rowName = (of: Collection, { tenant, session }: Scope, key: string): KeptName => ({ of, tenant, session, key })
-const usageName = (of: Collection, { tenant, session }: Scope): KeptName => ({ of: `${of}-usage`, tenant, session, key: '' })
+export const rowName = (of: Collection, { tenant, session }: Scope, key: string): KeptName => ({
+  of,
+  tenant,
+  session,
+  key,
+})
+const usageName = (of: Collection, { tenant, session }: Scope): KeptName => ({
+  of: `${of}-usage`,
+  tenant,
+  session,
+  key: '',
+})
 
 /** In this order: who waits for the same usage is written together. */
 export const namesOf = (of: Collection, scope: Scope, key: string): readonly [KeptName, KeptName] => [
@@ -67,7 +77,10 @@ export type Mark =
   | { readonly op: 'set' | 'delete'; readonly row: Row | null }
   | { readonly op: 'set' | 'delete'; readonly refused: Refused }
 
-export type Count = (kept: readonly (string | null)[]) => { readonly keep: readonly (string | null)[]; readonly mark: string }
+export type Count = (kept: readonly (string | null)[]) => {
+  readonly keep: readonly (string | null)[]
+  readonly mark: string
+}
 
 export interface Planned {
   readonly op: 'set' | 'delete'
@@ -91,15 +104,25 @@ export const counting =
     if (row === null) {
       if (was === null) return same({ op, row: null })
       const usage: Usage = { keys: used.keys - 1, bytes: used.bytes - was.bytes, last: used.last }
-      return { keep: [JSON.stringify(usage), null], mark: JSON.stringify({ op, row: { ...was, text: '' } } satisfies Mark) }
+      return {
+        keep: [JSON.stringify(usage), null],
+        mark: JSON.stringify({ op, row: { ...was, text: '' } } satisfies Mark),
+      }
     }
     const bytes = bytesIn(key) + bytesIn(row.text)
-    const usage: Usage = { keys: used.keys + (was ? 0 : 1), bytes: used.bytes + bytes - (was?.bytes ?? 0), last: used.last + 1 }
+    const usage: Usage = {
+      keys: used.keys + (was ? 0 : 1),
+      bytes: used.bytes + bytes - (was?.bytes ?? 0),
+      last: used.last + 1,
+    }
     const over = overMost(used, usage, most)
     if (over) return same({ op, refused: { ...over, code: full } })
     const next: Row = { v: 1, revision: usage.last, ...row, bytes }
     // What was written is in its row: the mark says only that it was.
-    return { keep: [JSON.stringify(usage), JSON.stringify(next)], mark: JSON.stringify({ op, row: { ...next, text: '' } } satisfies Mark) }
+    return {
+      keep: [JSON.stringify(usage), JSON.stringify(next)],
+      mark: JSON.stringify({ op, row: { ...next, text: '' } } satisfies Mark),
+    }
   }
 
 /** Only what grows can be too much: a session above a quota that was lowered may still get smaller. */
@@ -117,7 +140,10 @@ function overMost(was: Usage, next: Usage, most: Most): Omit<Refused, 'code'> | 
 export function doneBy(mark: string, op: Mark['op'], key: string): Row | null {
   const told = JSON.parse(mark) as Mark
   if (told.op !== op)
-    throw new PawlError('replay_mismatch', `The key '${key}' was ${told.op === 'set' ? 'set' : 'deleted'} here before, and not ${op}.`)
+    throw new PawlError(
+      'replay_mismatch',
+      `The key '${key}' was ${told.op === 'set' ? 'set' : 'deleted'} here before, and not ${op}.`,
+    )
   if ('row' in told) return told.row
   const { code, message, details } = told.refused
   throw new PawlError(code, message, details === undefined ? {} : { details: details as Record<string, unknown> })

@@ -39,10 +39,19 @@ export interface ValueParts {
   readonly quotas: ValueQuotas
 }
 
-export function openValues({ store, clock, quotas }: ValueParts, { tenant, session }: Scope, writer?: Writer): SessionValues {
+export function openValues(
+  { store, clock, quotas }: ValueParts,
+  { tenant, session }: Scope,
+  writer?: Writer,
+): SessionValues {
   const scope = { tenant, session }
   const write = writeBy({ store, clock }, scope, writer)
-  const change = async (op: 'set' | 'delete', key: string, text: string | null, ifRevision: number | null | undefined) => {
+  const change = async (
+    op: 'set' | 'delete',
+    key: string,
+    text: string | null,
+    ifRevision: number | null | undefined,
+  ) => {
     const row = text === null ? null : { at: clock.now(), text }
     const refuse = (was: Row | null): Refused | null => unexpected(key, was, ifRevision)
     const count = counting({ op, row, key, most: quotas, refuse, full: 'values_full' })
@@ -62,12 +71,19 @@ export function openValues({ store, clock, quotas }: ValueParts, { tenant, sessi
       checkRevision(ifRevision, true)
       const text = encode(value)
       if (holdsAttachment(value))
-        throw new PawlError('value_invalid', 'An attachment belongs to its call: keep its bytes as a file of the session.')
+        throw new PawlError(
+          'value_invalid',
+          'An attachment belongs to its call: keep its bytes as a file of the session.',
+        )
       const bytes = bytesIn(key) + bytesIn(text)
       if (bytes > quotas.valueBytes)
-        throw new PawlError('value_too_large', `'${key}' would have ${bytes} bytes; the quota valueBytes is ${quotas.valueBytes}.`, {
-          details: { key, bytes, most: quotas.valueBytes },
-        })
+        throw new PawlError(
+          'value_too_large',
+          `'${key}' would have ${bytes} bytes; the quota valueBytes is ${quotas.valueBytes}.`,
+          {
+            details: { key, bytes, most: quotas.valueBytes },
+          },
+        )
       return statOf(key, (await change('set', key, text, ifRevision)) as Row)
     },
     async delete(given, { ifRevision } = {}) {
@@ -83,7 +99,10 @@ export function openValues({ store, clock, quotas }: ValueParts, { tenant, sessi
       if (first) found.push(first)
       const rest = await store.keptOf({ of: 'value', ...scope, after: after ?? prefix, limit: limit + 1 })
       found.push(...rest.filter(({ key }) => key.startsWith(prefix)))
-      return { entries: found.slice(0, limit).map(({ key, value }) => statOf(key, rowIn(value))), more: found.length > limit }
+      return {
+        entries: found.slice(0, limit).map(({ key, value }) => statOf(key, rowIn(value))),
+        more: found.length > limit,
+      }
     },
   }
 }
@@ -102,7 +121,12 @@ function keyOf(key: unknown, mayBeBlank = false): string {
 }
 
 function checkRevision(revision: unknown, mayBeNull: boolean): void {
-  if (revision === undefined || (revision === null && mayBeNull) || (Number.isSafeInteger(revision) && (revision as number) > 0)) return
+  if (
+    revision === undefined ||
+    (revision === null && mayBeNull) ||
+    (Number.isSafeInteger(revision) && (revision as number) > 0)
+  )
+    return
   throw new PawlError(
     'config_invalid',
     `ifRevision is ${JSON.stringify(revision)}; it must be the revision of a value${mayBeNull ? ', or null' : ''}.`,
@@ -117,7 +141,11 @@ function unexpected(key: string, was: Row | null, ifRevision: number | null | un
   return { code, message, details: { now: was?.revision ?? null } }
 }
 
-function listOf({ prefix = '', after, limit = 200 }: ListValues): { prefix: string; after: string | undefined; limit: number } {
+function listOf({ prefix = '', after, limit = 200 }: ListValues): {
+  prefix: string
+  after: string | undefined
+  limit: number
+} {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
     throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to 1000.`)
   // Keys may begin with a blank.

@@ -56,7 +56,11 @@ const writingTo =
           value: keep[order] ?? null,
           ...(of === 'secret' ? { secret: true as const } : {}),
         }))
-        const expected = names.map((name, order): Guard => ({ kind: 'kept', ...name, revision: was[order]?.revision ?? 0 }))
+        const expected = names.map((name, order): Guard => ({
+          kind: 'kept',
+          ...name,
+          revision: was[order]?.revision ?? 0,
+        }))
         const events = changed ? [eventIn({ ...scope, call: fencedBy(guards) }, tells, clock.now())] : []
         const committed = await store.commit({ guards: [...guards, ...expected], keep: rows, events })
         if (committed.ok) return mark

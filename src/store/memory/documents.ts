@@ -34,7 +34,8 @@ export class MemoryKept {
   }
 
   erase({ tenant, session }: Scope): void {
-    for (const all of this.#collections.values()) for (const [name, each] of all) if (isIn(each, tenant, session)) all.delete(name)
+    for (const all of this.#collections.values())
+      for (const [name, each] of all) if (isIn(each, tenant, session)) all.delete(name)
   }
 }
 

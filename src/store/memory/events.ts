@@ -44,7 +44,8 @@ export class MemoryFeed {
       const positions = this.#line(of)?.positions ?? []
       for (let index = firstAfter(positions, after); index < positions.length && found.length < limit; index++)
         take(positions[index] as number)
-    } else for (let position = after + 1; position <= this.#events.length && found.length < limit; position++) take(position)
+    } else
+      for (let position = after + 1; position <= this.#events.length && found.length < limit; position++) take(position)
     return found
   }
 

@@ -4,7 +4,13 @@
 import { randomBytes } from 'node:crypto'
 import { frame } from '../../core/ids.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { type CallProgress, type CallRecord, progressOf, type StepRecord, type WaitRecord } from '../records/call-record.ts'
+import {
+  type CallProgress,
+  type CallRecord,
+  progressOf,
+  type StepRecord,
+  type WaitRecord,
+} from '../records/call-record.ts'
 import type { NewEvent } from '../records/event.ts'
 import { Places } from '../records/position-map.ts'
 import { Deadlines } from './wait-deadlines.ts'
@@ -25,7 +31,10 @@ interface Row {
 const recordOf = (row: Row | undefined): CallRecord | undefined =>
   row && { ...row.inserted, ...row.progress, fence: row.fence, owner: row.owner }
 const done: Committed = { ok: true }
-const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({ ...attachment, data: Uint8Array.from(attachment.data) })
+const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({
+  ...attachment,
+  data: Uint8Array.from(attachment.data),
+})
 
 const isIn = ({ inserted: { position } }: Row, of: Scope | undefined): boolean =>
   !of || (position.tenant === of.tenant && (of.session === undefined || position.session === of.session))
@@ -128,7 +137,9 @@ class Tables {
   }
 
   erase({ of, settledBefore = Number.POSITIVE_INFINITY, limit }: EraseQuery, anew: boolean): ErasedPage {
-    const busy = new Set([...this.unsettled].map(({ inserted: { position } }) => frame(position.tenant, position.session)))
+    const busy = new Set(
+      [...this.unsettled].map(({ inserted: { position } }) => frame(position.tenant, position.session)),
+    )
     const taken: Row[] = []
     for (const row of this.calls.values()) {
       if (taken.length >= limit) break
@@ -140,7 +151,9 @@ class Tables {
     this.feed.begin()
     for (const row of taken) this.#forget(row)
     const uids = new Set(taken.map(({ inserted }) => inserted.uid))
-    const sessions = new Map(taken.map(({ inserted: { position } }) => [frame(position.tenant, position.session), position]))
+    const sessions = new Map(
+      taken.map(({ inserted: { position } }) => [frame(position.tenant, position.session), position]),
+    )
     let events = 0
     for (const session of sessions.values()) events += this.feed.erase(session, ({ call }) => uids.has(call), anew)
     const next = taken.length < limit ? null : 'more'
@@ -150,7 +163,8 @@ class Tables {
     if (of && anew && next === null) this.kept.erase(of)
     // Of a whole tenant, also what no call speaks of.
     if (of && of.session === undefined && anew && next === null) {
-      for (const [name, { tenant }] of this.attachments) if (tenant === of.tenant && !this.users.has(name)) this.attachments.delete(name)
+      for (const [name, { tenant }] of this.attachments)
+        if (tenant === of.tenant && !this.users.has(name)) this.attachments.delete(name)
     }
     return { calls: taken.length, events, attachments: had - this.attachments.size, next }
   }
@@ -204,7 +218,8 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
   const places = new HeldPlaces(clock, alive)
   const tables = new Tables(places)
-  const { calls, positions, wanting, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, feed, kept } = tables
+  const { calls, positions, wanting, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, feed, kept } =
+    tables
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
@@ -245,18 +260,20 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
         .filter((row) => row.inserted.uid > after && isIn(row, of))
         .toSorted((a, b) => (a.inserted.uid < b.inserted.uid ? -1 : 1))
         .slice(0, limit)
-        .map(({ inserted: { uid, position, tool, createdAt }, progress: { state, startedAt, wait, deaths }, owner }) => ({
-          uid,
-          position,
-          tool,
-          state,
-          createdAt,
-          startedAt,
-          wait,
-          deaths,
-          owner,
-          alive: alive(owner),
-        })),
+        .map(
+          ({ inserted: { uid, position, tool, createdAt }, progress: { state, startedAt, wait, deaths }, owner }) => ({
+            uid,
+            position,
+            tool,
+            state,
+            createdAt,
+            startedAt,
+            wait,
+            deaths,
+            owner,
+            alive: alive(owner),
+          }),
+        ),
     erase: (query) => tables.erase(query, query.settledBefore === undefined),
     scrub: () => true,
     inspect: () => ({
@@ -272,10 +289,13 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
       return [...workers.keys()].filter(alive).length
     },
     claim: (worker, tools, limit) => {
-      const isFree = ({ owner, inserted }: Row): boolean => owner !== worker && !alive(owner) && tools.includes(inserted.tool)
+      const isFree = ({ owner, inserted }: Row): boolean =>
+        owner !== worker && !alive(owner) && tools.includes(inserted.tool)
       // A line of which a living worker has a part is that one's; what lands an answer has left its line.
       const lineOf = ({ inserted, progress }: Row): string | null => (progress.wait === null ? inserted.line : null)
-      const others = new Set([...wanting].flatMap((row) => (row.owner !== worker && alive(row.owner) ? (lineOf(row) ?? []) : [])))
+      const others = new Set(
+        [...wanting].flatMap((row) => (row.owner !== worker && alive(row.owner) ? (lineOf(row) ?? []) : [])),
+      )
       const free = [...wanting]
         .filter((row) => isFree(row) && !others.has(lineOf(row) ?? ''))
         .toSorted(({ inserted: a }, { inserted: b }) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))

@@ -86,7 +86,8 @@ export class HeldPlaces {
 
   #remove(hold: Kept): void {
     const named = this.#byName.get(hold.name)
-    if (named?.get(hold.holder) === hold && named.delete(hold.holder) && named.size === 0) this.#byName.delete(hold.name)
+    if (named?.get(hold.holder) === hold && named.delete(hold.holder) && named.size === 0)
+      this.#byName.delete(hold.name)
     const held = this.#byHolder.get(hold.holder)
     if (held?.delete(hold) && held.size === 0) this.#byHolder.delete(hold.holder)
   }

@@ -61,7 +61,8 @@ export class Together<Row, T> {
       const found = new Map<string, Row[]>(asked.map(([key]) => [key, []]))
       for (const row of await query(asked.map(([key]) => key))) found.get(keyOf(row))?.push(row)
       // A record of their own for everybody, although two may have asked for the same.
-      for (const [key, askers] of asked) for (const { resolve } of askers) resolve((found.get(key) as Row[]).map((row) => of(row)))
+      for (const [key, askers] of asked)
+        for (const { resolve } of askers) resolve((found.get(key) as Row[]).map((row) => of(row)))
     } catch (error) {
       for (const [, askers] of asked) for (const { reject } of askers) reject(error)
     } finally {

@@ -84,7 +84,8 @@ export class Listener {
   /** A look that fails is made up for by the next. */
   async #look(): Promise<void> {
     try {
-      if (!this.#client && !this.#closed) await (this.#connecting ??= this.#listen().finally(() => (this.#connecting = null)))
+      if (!this.#client && !this.#closed)
+        await (this.#connecting ??= this.#listen().finally(() => (this.#connecting = null)))
       const version = await this.#options.version()
       // It may be our own, whose answer is still on its way: no news.
       if (version > this.#seen) await this.#options.written()

@@ -51,7 +51,8 @@ export async function claim(
     await client.query('BEGIN')
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('pawl claim'), hashtext($1))`, [schema])
     const found: Aged[] = []
-    for (const each of oldest) found.push(...(await client.query<Aged>(`${each} FOR UPDATE SKIP LOCKED`, [self, known, limit])).rows)
+    for (const each of oldest)
+      found.push(...(await client.query<Aged>(`${each} FOR UPDATE SKIP LOCKED`, [self, known, limit])).rows)
     const first = found.toSorted(byAge).slice(0, limit).map(({ uid }) => uid) // prettier-ignore
     // The rest of their lines. What somebody writes at this moment is not waited for: it is this worker's with the next look.
     const rest = await client.query<Aged>(

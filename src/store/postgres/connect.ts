@@ -18,9 +18,13 @@ export async function opened(settings: pg.ClientConfig, schema: string): Promise
     if (code === '28P01' || code === '28000')
       throw new PawlError('store_unavailable', `${where} refused the user or the password.`, { cause })
     if (code === '3D000')
-      throw new PawlError('store_unavailable', `${where} has no database '${client.database}': create it first.`, { cause })
+      throw new PawlError('store_unavailable', `${where} has no database '${client.database}': create it first.`, {
+        cause,
+      })
     if (code === '42501')
-      throw new PawlError('store_unavailable', `The user may not make schema '${schema}' or its tables: ${message}.`, { cause })
+      throw new PawlError('store_unavailable', `The user may not make schema '${schema}' or its tables: ${message}.`, {
+        cause,
+      })
     throw new PawlError('store_unavailable', `${where} cannot be reached: ${message || code}.`, { cause })
   } finally {
     await client.end().catch(() => {})

@@ -102,7 +102,13 @@ class Planner implements Plan {
     }
     for (const w of change.insertWaits ?? []) {
       const { id, call, name, salt, keyHash } = w
-      const names = { id: nameIn(id), call: nameIn(call), name: nameIn(name), salt: nameIn(salt), keyHash: nameIn(keyHash) }
+      const names = {
+        id: nameIn(id),
+        call: nameIn(call),
+        name: nameIn(name),
+        salt: nameIn(salt),
+        keyHash: nameIn(keyHash),
+      }
       this.#waits.push({ ...w, ...names, needs })
       if (w.resolution === null) this.#newWaits.set(id, needs)
     }
@@ -127,7 +133,15 @@ class Planner implements Plan {
     for (const e of change.events) {
       const { tenant, session, call, type, at } = e
       const names = { tenant: nameIn(tenant), session: nameIn(session), call: nameIn(call) }
-      this.#facts.push({ ...names, n: ++this.#n, needs, scope: digest(tenant, session), type, at, body: JSON.stringify(e.body) })
+      this.#facts.push({
+        ...names,
+        n: ++this.#n,
+        needs,
+        scope: digest(tenant, session),
+        type,
+        at,
+        body: JSON.stringify(e.body),
+      })
     }
   }
 
@@ -185,8 +199,23 @@ class Planner implements Plan {
     }
   }
 
-  #place(op: string, { holder, above = [], worker }: Omit<Take, 'places'>, needs: Needs, places: Row[] | null, i = 0): void {
-    this.#placings.push({ n: ++this.#n, i, needs, op, holder: nameIn(holder), above: above.map(nameIn), worker: nameIn(worker), places })
+  #place(
+    op: string,
+    { holder, above = [], worker }: Omit<Take, 'places'>,
+    needs: Needs,
+    places: Row[] | null,
+    i = 0,
+  ): void {
+    this.#placings.push({
+      n: ++this.#n,
+      i,
+      needs,
+      op,
+      holder: nameIn(holder),
+      above: above.map(nameIn),
+      worker: nameIn(worker),
+      places,
+    })
   }
 
   #ask(guard: Guard, k: string, f: number): Needs {

@@ -148,7 +148,11 @@ export async function postgresStore({
 
   const by = <Row, T>(of: (row: Row) => T, keyOf: (row: Row) => string, text: string): Together<Row, T> =>
     new Together({ query: (keys) => all((row: Row) => row, text, [keys]), keyOf, of })
-  const callsByPlace = by(callOf, ({ place }) => bytesIn(place.toString('hex')), 'SELECT * FROM calls WHERE place = ANY($1::bytea[])')
+  const callsByPlace = by(
+    callOf,
+    ({ place }) => bytesIn(place.toString('hex')),
+    'SELECT * FROM calls WHERE place = ANY($1::bytea[])',
+  )
   const callsByUid = by(callOf, ({ uid }) => uid, 'SELECT * FROM calls WHERE uid = ANY($1)')
   const stepsByCall = by(stepOf, ({ call }) => call, 'SELECT * FROM steps WHERE call = ANY($1)')
   const waitsByCall = by(waitOf, ({ call }) => call, 'SELECT * FROM waits WHERE call = ANY($1)')
@@ -185,21 +189,25 @@ export async function postgresStore({
     wait: (id) => waitsById.one(nameIn(id)),
     waitByKeyHash: (hash) => waitsByKeyHash.one(nameIn(hash)),
     dueWaits: (now, limit) =>
-      all(waitOf, 'SELECT * FROM waits WHERE resolution IS NULL AND deadline <= $1 ORDER BY deadline, id LIMIT $2', [now, limit]),
+      all(waitOf, 'SELECT * FROM waits WHERE resolution IS NULL AND deadline <= $1 ORDER BY deadline, id LIMIT $2', [
+        now,
+        limit,
+      ]),
     nextDeadline: () =>
       one(
         ({ deadline }: { deadline: number }) => deadline,
         'SELECT deadline FROM waits WHERE resolution IS NULL ORDER BY deadline LIMIT 1',
         [],
       ),
-    attachment: (tenant, id) => one(attachmentOf, `SELECT * FROM attachments WHERE place = decode($1, 'hex')`, [digest(tenant, id)]),
+    attachment: (tenant, id) =>
+      one(attachmentOf, `SELECT * FROM attachments WHERE place = decode($1, 'hex')`, [digest(tenant, id)]),
     events: ({ after, limit, of }) =>
       of
-        ? all(eventOf, `SELECT * FROM events WHERE scope = decode($1, 'hex') AND position > $2 ORDER BY position LIMIT $3`, [
-            digest(of.tenant, of.session),
-            after,
-            limit,
-          ])
+        ? all(
+            eventOf,
+            `SELECT * FROM events WHERE scope = decode($1, 'hex') AND position > $2 ORDER BY position LIMIT $3`,
+            [digest(of.tenant, of.session), after, limit],
+          )
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
     kept: (name) => one(keptOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [keptPlace(name)]),
     keptOf: (query) => all(keptOf, ...keptPage(query)),
@@ -211,8 +219,10 @@ export async function postgresStore({
            FROM ROWS FROM (json_to_recordset($1) AS (holder text, above text[], places json)) WITH ORDINALITY AS t ORDER BY t.ordinality`,
         [JSON.stringify(takes.map(takeIn))],
       ),
-    holds: () => all(holdOf, `SELECT name, holder, worker, ticket FROM holds WHERE ${counts('holds')} ORDER BY name, holder`, []),
-    lastPosition: async () => (await one(({ position }: { position: number }) => position, 'SELECT position FROM log', [])) ?? 0,
+    holds: () =>
+      all(holdOf, `SELECT name, holder, worker, ticket FROM holds WHERE ${counts('holds')} ORDER BY name, holder`, []),
+    lastPosition: async () =>
+      (await one(({ position }: { position: number }) => position, 'SELECT position FROM log', [])) ?? 0,
     renew: async (worker, leaseMs) => {
       const living = await readers.query(
         `WITH passed AS (DELETE FROM holds WHERE until <= clock_timestamp()), renewed AS (INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until)
@@ -237,12 +247,17 @@ export async function postgresStore({
       await asked({ text: 'SELECT pg_notify($1, $2)', values: [channel, self] })
     },
     setting: async (key, ifAbsent) => {
-      await asked({ text: 'INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING', values: [nameIn(key), nameIn(ifAbsent)] })
+      await asked({
+        text: 'INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING',
+        values: [nameIn(key), nameIn(ifAbsent)],
+      })
       const found = await asked({ text: 'SELECT value FROM settings WHERE key = $1', values: [nameIn(key)] })
       return nameOut((found.rows[0] as { value: string }).value)
     },
     settingNow: async (key) => {
-      const value = await one((row: { value: string }) => row.value, 'SELECT value FROM settings WHERE key = $1', [nameIn(key)])
+      const value = await one((row: { value: string }) => row.value, 'SELECT value FROM settings WHERE key = $1', [
+        nameIn(key),
+      ])
       return value === undefined ? undefined : nameOut(value)
     },
     // Whoever can read the database could read it there, so PostgreSQL keeps none: the host must give one.
@@ -263,7 +278,11 @@ function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
   if (!('totalCount' in connection)) return connection
   // A pool hides what must not be printed from whoever copies its options.
   const { password, ssl } = connection.options
-  return { ...connection.options, ...(password === undefined ? {} : { password }), ...(ssl === undefined ? {} : { ssl }) }
+  return {
+    ...connection.options,
+    ...(password === undefined ? {} : { password }),
+    ...(ssl === undefined ? {} : { ssl }),
+  }
 }
 
 /** Hex, as PostgreSQL reads bytes from a text. */

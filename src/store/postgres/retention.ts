@@ -131,7 +131,12 @@ export class Keeper {
     )
     return rows.map((row) => {
       const blank = { principal: null, hash: '', line: null }
-      const { principal: _, hash: __, line: ___, ...call } = callOf({ ...blank, ...(row as object) } as Parameters<typeof callOf>[0])
+      const {
+        principal: _,
+        hash: __,
+        line: ___,
+        ...call
+      } = callOf({ ...blank, ...(row as object) } as Parameters<typeof callOf>[0])
       return call as unknown as Unsettled
     })
   }
@@ -142,19 +147,32 @@ export class Keeper {
          (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c WHERE relnamespace = current_schema()::regnamespace
            AND relkind = 'r') AS bytes, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`,
     )
-    const { version: schema, position, bytes, now } = rows[0] as { version: number; position: number; bytes: number; now: number }
+    const {
+      version: schema,
+      position,
+      bytes,
+      now,
+    } = rows[0] as { version: number; position: number; bytes: number; now: number }
     const { rows: workers } = await this.#pool.query<{ id: string; leaseMs: number }>(
       `SELECT id, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint AS "leaseMs" FROM workers ORDER BY until DESC LIMIT 1000`,
     )
     const problems: string[] = []
     if (!this.#listening())
-      problems.push('Nothing is heard of other workers at once, only by looking: the listening connection is down. It is tried again.')
+      problems.push(
+        'Nothing is heard of other workers at once, only by looking: the listening connection is down. It is tried again.',
+      )
     const apart = Math.round((this.#clock.now() - now) / 1000)
     if (Math.abs(apart) >= mostApart) {
       problems.push(
         `The clock of this machine is ${Math.abs(apart)} s ${apart > 0 ? 'ahead of' : 'behind'} PostgreSQL's. Deadlines and sleeps follow this one: set it right.`,
       )
     }
-    return { schema, bytes, position, workers: workers.map(({ id, leaseMs }) => ({ id: nameOut(id), leaseMs })), problems }
+    return {
+      schema,
+      bytes,
+      position,
+      workers: workers.map(({ id, leaseMs }) => ({ id: nameOut(id), leaseMs })),
+      problems,
+    }
   }
 }

@@ -25,7 +25,11 @@ export const digest = (...parts: readonly (string | number)[]): string => hash('
 export const placeOf = (p: CallPosition): string => digest(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
 /** A place to take, to wait for or to give back, as the functions of schema.ts read it. */
-export const placeIn = ({ name, capacity, lasts }: Partial<TakenPlace> & { name: string }): Record<string, unknown> => ({
+export const placeIn = ({
+  name,
+  capacity,
+  lasts,
+}: Partial<TakenPlace> & { name: string }): Record<string, unknown> => ({
   place: digest(name),
   name: nameIn(name),
   capacity,
@@ -41,7 +45,16 @@ export const takeIn = ({ holder, above = [], places }: Take): Record<string, unk
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition & { place: Buffer; scope: Buffer }
 
-export function callOf({ place: _place, scope: _scope, tenant, session, batch, id, occurrence, ...row }: CallRow): CallRecord {
+export function callOf({
+  place: _place,
+  scope: _scope,
+  tenant,
+  session,
+  batch,
+  id,
+  occurrence,
+  ...row
+}: CallRow): CallRecord {
   return {
     ...row,
     uid: nameOut(row.uid),
@@ -51,7 +64,13 @@ export function callOf({ place: _place, scope: _scope, tenant, session, batch, i
     line: nameOut(row.line),
     wait: nameOut(row.wait),
     owner: nameOut(row.owner),
-    position: { tenant: nameOut(tenant), session: nameOut(session), batch: nameOut(batch), id: nameOut(id), occurrence },
+    position: {
+      tenant: nameOut(tenant),
+      session: nameOut(session),
+      batch: nameOut(batch),
+      id: nameOut(id),
+      occurrence,
+    },
   }
 }
 
@@ -61,7 +80,14 @@ export function stepOf({ place: _place, ...row }: StepRecord & { place: Buffer }
 
 export function waitOf(row: WaitRecord): WaitRecord {
   const { id, call, name, salt, keyHash } = row
-  return { ...row, id: nameOut(id), call: nameOut(call), name: nameOut(name), salt: nameOut(salt), keyHash: nameOut(keyHash) }
+  return {
+    ...row,
+    id: nameOut(id),
+    call: nameOut(call),
+    name: nameOut(name),
+    salt: nameOut(salt),
+    keyHash: nameOut(keyHash),
+  }
 }
 
 export const holdOf = ({ name, holder, worker, ticket }: Hold): Hold => ({
@@ -72,12 +98,27 @@ export const holdOf = ({ name, holder, worker, ticket }: Hold): Hold => ({
 })
 
 export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { place: Buffer }): AttachmentRecord {
-  return { ...row, id: nameOut(row.id), tenant: nameOut(row.tenant), mediaType: nameOut(row.mediaType), name: nameOut(row.name) }
+  return {
+    ...row,
+    id: nameOut(row.id),
+    tenant: nameOut(row.tenant),
+    mediaType: nameOut(row.mediaType),
+    name: nameOut(row.name),
+  }
 }
 
-export function eventOf({ scope: _scope, ...row }: Omit<EventRecord, 'body'> & { scope: Buffer; body: string }): EventRecord {
+export function eventOf({
+  scope: _scope,
+  ...row
+}: Omit<EventRecord, 'body'> & { scope: Buffer; body: string }): EventRecord {
   const { tenant, session, call } = row
-  return { ...row, tenant: nameOut(tenant), session: nameOut(session), call: nameOut(call), body: JSON.parse(row.body) } as EventRecord
+  return {
+    ...row,
+    tenant: nameOut(tenant),
+    session: nameOut(session),
+    call: nameOut(call),
+    body: JSON.parse(row.body),
+  } as EventRecord
 }
 
 export const keptPlace = ({ of, tenant, session, key }: KeptName): string => digest(of, tenant, session, key)
@@ -93,12 +134,26 @@ export const keptIn = (name: KeptName): Record<string, unknown> => ({
   key: nameIn(name.key),
 })
 
-export function keptOf({ place: _place, whose: _whose, scope: _scope, ...row }: Kept & Record<'place' | 'whose' | 'scope', Buffer>): Kept {
-  return { ...row, of: nameOut(row.of), tenant: nameOut(row.tenant), session: nameOut(row.session), key: nameOut(row.key) }
+export function keptOf({
+  place: _place,
+  whose: _whose,
+  scope: _scope,
+  ...row
+}: Kept & Record<'place' | 'whose' | 'scope', Buffer>): Kept {
+  return {
+    ...row,
+    of: nameOut(row.of),
+    tenant: nameOut(row.tenant),
+    session: nameOut(row.session),
+    key: nameOut(row.key),
+  }
 }
 
 /** Which of these collections have something of a session. */
-export const keptAmong = (of: readonly string[], { tenant, session }: Required<Scope>): [text: string, values: unknown[]] => [
+export const keptAmong = (
+  of: readonly string[],
+  { tenant, session }: Required<Scope>,
+): [text: string, values: unknown[]] => [
   `SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (SELECT 1 FROM kept WHERE "of" = name AND scope = decode($2, 'hex'))`,
   [of.map(nameIn), digest(tenant, session)],
 ]

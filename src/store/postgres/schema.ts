@@ -260,12 +260,18 @@ export async function migrate(client: ClientBase, schema: string): Promise<void>
   await client.query('BEGIN')
   try {
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('pawl schema'))`)
-    const found = await client.query('SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2', [schema, 'meta'])
+    const found = await client.query('SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2', [
+      schema,
+      'meta',
+    ])
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET LOCAL search_path TO ${schema}`)
     if (found.rowCount === 0) await client.query(tables)
     const { version } = (await client.query('SELECT version FROM meta')).rows[0] as { version: number }
     if (version > migrations.length) {
-      throw new PawlError('store_newer', `Schema '${schema}' is at version ${version}; this version knows ${migrations.length}.`)
+      throw new PawlError(
+        'store_newer',
+        `Schema '${schema}' is at version ${version}; this version knows ${migrations.length}.`,
+      )
     }
     for (const sql of migrations.slice(version)) await client.query(sql)
     await client.query('UPDATE meta SET version = $1', [migrations.length])

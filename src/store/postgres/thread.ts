@@ -30,10 +30,10 @@ async function renew(worker: string, leaseMs: number): Promise<boolean> {
   try {
     connected ??= connect(leaseMs)
     client = await connected
-    const renewed = await client.query(`UPDATE workers SET until = clock_timestamp() + $2 * interval '1 millisecond' WHERE id = $1`, [
-      worker,
-      leaseMs,
-    ])
+    const renewed = await client.query(
+      `UPDATE workers SET until = clock_timestamp() + $2 * interval '1 millisecond' WHERE id = $1`,
+      [worker, leaseMs],
+    )
     return renewed.rowCount === 1
   } catch (error) {
     connected = null

@@ -80,7 +80,11 @@ export type Decided = { readonly at: number; readonly votes: readonly Vote[] } &
 const collectionOf = (kind: AskKind): string => (kind === 'client' ? 'client' : 'inbox')
 
 /** Where an item is kept. */
-export const itemName = (kind: AskKind, { tenant, session }: Pick<CallPosition, 'tenant' | 'session'>, wait: string) => ({
+export const itemName = (
+  kind: AskKind,
+  { tenant, session }: Pick<CallPosition, 'tenant' | 'session'>,
+  wait: string,
+) => ({
   of: collectionOf(kind),
   tenant,
   session,
@@ -105,7 +109,11 @@ export function answeredOf(resolution: Resolution, asks: AskTerms): Answered {
   const by = decided?.votes.at(-1)?.by ?? null
   if (decided?.decision === 'answer') return { status: 'answered', answer: decided.value, by }
   if (decided) return { status: 'declined', answer: null, by }
-  return { status: 'timed_out', answer: asks.default === undefined ? null : (JSON.parse(asks.default) as Json), by: null }
+  return {
+    status: 'timed_out',
+    answer: asks.default === undefined ? null : (JSON.parse(asks.default) as Json),
+    by: null,
+  }
 }
 
 /** What a question comes to when the clock was first. */
@@ -116,7 +124,11 @@ export const isUnanswered = (resolution: Resolution): boolean =>
 export const isWord = (kind: AskKind): boolean => kind === 'approval' || kind === 'finding' || kind === 'connection'
 
 /** When it was over; what is open is not over yet. What was called off says so itself. */
-function answeredAt(wait: Pick<WaitRecord, 'createdAt' | 'deadline'>, resolution: Resolution | null, now: number): number {
+function answeredAt(
+  wait: Pick<WaitRecord, 'createdAt' | 'deadline'>,
+  resolution: Resolution | null,
+  now: number,
+): number {
   if (resolution === null) return now
   if ('cancelled' in resolution) return resolution.at ?? wait.createdAt
   return decidedOf(resolution)?.at ?? wait.deadline

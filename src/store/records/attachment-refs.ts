@@ -15,6 +15,7 @@ const reference = /"id":"(att_[\w-]{43})"/g
 /** The ids of the attachments in a recorded form. Most have none, and cost one look. */
 export function attachmentsIn(...texts: readonly (string | null | undefined)[]): string[] {
   const found: string[] = []
-  for (const text of texts) if (text?.includes(sign)) for (const [, id] of text.matchAll(reference)) found.push(id as string)
+  for (const text of texts)
+    if (text?.includes(sign)) for (const [, id] of text.matchAll(reference)) found.push(id as string)
   return found
 }

@@ -71,7 +71,12 @@ export interface CallOptions {
   /** Opaque to us; comes back on the outcome. */
   readonly meta?: unknown
   /** Milliseconds per clock. */
-  readonly timeout?: { readonly attempt?: number; readonly idle?: number; readonly total?: number; readonly queue?: number }
+  readonly timeout?: {
+    readonly attempt?: number
+    readonly idle?: number
+    readonly total?: number
+    readonly queue?: number
+  }
   /** An instant after which it is too late. */
   readonly deadline?: number
   /** A failure before it in its batch keeps it from starting. */
@@ -197,7 +202,8 @@ export interface WaitTerms {
   readonly checked?: true
 }
 
-export const waitTermsOf = ({ terms }: Pick<WaitRecord, 'terms'>): WaitTerms => (terms === null ? {} : (JSON.parse(terms) as WaitTerms))
+export const waitTermsOf = ({ terms }: Pick<WaitRecord, 'terms'>): WaitTerms =>
+  terms === null ? {} : (JSON.parse(terms) as WaitTerms)
 
 export interface WaitRecord {
   readonly id: string
@@ -222,5 +228,7 @@ export interface Interruption {
 }
 
 export function interruptionOf(record: CallProgress): Interruption | null {
-  return record.state === 'running' && record.startedAt !== null ? { attempt: record.attempt, startedAt: record.startedAt } : null
+  return record.state === 'running' && record.startedAt !== null
+    ? { attempt: record.attempt, startedAt: record.startedAt }
+    : null
 }

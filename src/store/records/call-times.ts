@@ -44,7 +44,11 @@ export function accountedFor(
 export function waitedUntil(terms: string | null, at: number): string | null {
   const spent = spentOf(terms)
   if (!spent) return terms
-  const next: Spent = { ...spent, waitingMs: spent.waitingMs + Math.max(0, at - spent.until), until: Math.max(at, spent.until) }
+  const next: Spent = {
+    ...spent,
+    waitingMs: spent.waitingMs + Math.max(0, at - spent.until),
+    until: Math.max(at, spent.until),
+  }
   return JSON.stringify({ ...(JSON.parse(terms as string) as CallTerms), spent: next })
 }
 

@@ -13,9 +13,11 @@ export const turnBatch = 'pawl:turn'
 /** What records call a turn: claimed where the model is known. */
 export const turnTool = (model: string): string => `${turnBatch}:${model}`
 /** No batch of a host begins so. */
-export const isTurn = ({ position }: { readonly position: { readonly batch: string } }): boolean => position.batch === turnBatch
+export const isTurn = ({ position }: { readonly position: { readonly batch: string } }): boolean =>
+  position.batch === turnBatch
 /** The batch of the calls of one answer; where they run one after the other, of the one that stands there. No choice of ids makes it another's. */
-export const stepBatch = (turn: string, step: number, ...order: number[]): string => `${ofStep}${frame(turn, step, ...order)}`
+export const stepBatch = (turn: string, step: number, ...order: number[]): string =>
+  `${ofStep}${frame(turn, step, ...order)}`
 const ofStep = 'pawl:step:'
 /** What a model asked for in a turn: of the batches that only we name, these are of calls that others may mean. */
 export const isStepBatch = (batch: string): boolean => batch.startsWith(ofStep)
@@ -71,7 +73,10 @@ export const sentOnceName = ({ tenant, session }: Scope, id: string) => ({ of: '
 /** What a user said: a text, or a text with files. */
 export type WordsRow =
   | string
-  | { readonly text: string; readonly files: readonly { readonly mediaType: string; readonly name?: string; readonly base64: string }[] }
+  | {
+      readonly text: string
+      readonly files: readonly { readonly mediaType: string; readonly name?: string; readonly base64: string }[]
+    }
 
 export interface SentRow {
   readonly id: string
@@ -86,11 +91,21 @@ export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'mo
 /** Of a session in which an agent works: who let it. */
 export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
 /** Those of them that are at work, or that have answered and left something behind: what people are asked there is found from above. */
-export const workingName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-working', tenant, session, key: agent })
+export const workingName = ({ tenant, session }: Scope, agent: string) => ({
+  of: 'session-working',
+  tenant,
+  session,
+  key: agent,
+})
 export const atWork = '1'
 export const leftBehind = 'left'
 /** The sessions of agents that something in this one let work. */
-export const agentName = ({ tenant, session }: Scope, agent: string) => ({ of: 'session-agent', tenant, session, key: agent })
+export const agentName = ({ tenant, session }: Scope, agent: string) => ({
+  of: 'session-agent',
+  tenant,
+  session,
+  key: agent,
+})
 
 export interface ParentRow {
   readonly session: string
@@ -100,7 +115,12 @@ export interface ParentRow {
 }
 
 /** A tool, by its id, whose schema the models of the session are shown from now on (SESS-8). */
-export const revealedName = ({ tenant, session }: Scope, tool: string) => ({ of: 'tool-revealed', tenant, session, key: tool })
+export const revealedName = ({ tenant, session }: Scope, tool: string) => ({
+  of: 'tool-revealed',
+  tenant,
+  session,
+  key: tool,
+})
 
 /** A call for which a placeholder stands in the conversation: what comes of it is told later (POL-7). */
 export const owedName = ({ tenant, session }: Scope, key: string) => ({ of: 'result-owed', tenant, session, key })

@@ -34,9 +34,20 @@ export interface EventBodies {
     readonly remembered?: string
   }
   /** Somebody tried who may not. */
-  'decision.refused': { readonly wait: string; readonly asks: AskKind; readonly by: string; readonly door: string; readonly why: string }
+  'decision.refused': {
+    readonly wait: string
+    readonly asks: AskKind
+    readonly by: string
+    readonly door: string
+    readonly why: string
+  }
   /** A rule that a person made answers instead of one: nobody was asked. */
-  'decision.remembered': { readonly rule: string; readonly decision: 'approve' | 'deny'; readonly by: string; readonly fingerprint: string }
+  'decision.remembered': {
+    readonly rule: string
+    readonly decision: 'approve' | 'deny'
+    readonly by: string
+    readonly fingerprint: string
+  }
   'rule.revoked': { readonly rule: string; readonly by: string; readonly door: string }
   'task.created': { readonly task: string; readonly kind: string; readonly tool: string }
   /** Its runner told what it does, or how far it is. */
@@ -45,7 +56,12 @@ export interface EventBodies {
   'task.output': { readonly task: string; readonly characters: number }
   'task.artifact': { readonly task: string; readonly artifacts: number }
   /** `in`: to the task. `out`: of it; with `asks` it waits for a reply. */
-  'task.message': { readonly task: string; readonly message: string; readonly direction: 'in' | 'out'; readonly asks?: true }
+  'task.message': {
+    readonly task: string
+    readonly message: string
+    readonly direction: 'in' | 'out'
+    readonly asks?: true
+  }
   'task.signal': { readonly task: string; readonly name: string }
   /** What a body told with ctx.emit; the payload is kept under its number. */
   'task.event': { readonly task: string; readonly type: string; readonly number: number }
@@ -58,16 +74,30 @@ export interface EventBodies {
   'schedule.ended': { readonly schedule: string }
   'schedule.cancelled': { readonly schedule: string }
   /** A slot, or somebody who asked for a run (`byHand`), has started a task; a message starts none, and is a notice. */
-  'schedule.fired': { readonly schedule: string; readonly slot: number; readonly task: string | null; readonly byHand?: true }
+  'schedule.fired': {
+    readonly schedule: string
+    readonly slot: number
+    readonly task: string | null
+    readonly byHand?: true
+  }
   /** A slot that started nothing, as its history says why. */
-  'schedule.missed': { readonly schedule: string; readonly slot: number; readonly outcome: 'missed' | 'overlap' | 'failed' }
+  'schedule.missed': {
+    readonly schedule: string
+    readonly slot: number
+    readonly outcome: 'missed' | 'overlap' | 'failed'
+  }
   'trigger.subscribed': { readonly trigger: string; readonly event: string }
   'trigger.unsubscribed': { readonly trigger: string }
   'trigger.paused': { readonly trigger: string }
   'trigger.resumed': { readonly trigger: string }
   /** In the one session that hears it, else where it was emitted: by the runtime, in no session (''). */
   'trigger.emitted': { readonly event: string; readonly key: string; readonly deliveries: number }
-  'trigger.delivered': { readonly trigger: string; readonly event: string; readonly key: string; readonly task: string | null }
+  'trigger.delivered': {
+    readonly trigger: string
+    readonly event: string
+    readonly key: string
+    readonly task: string | null
+  }
   /** The session is to be told something: `session.notices` lists it under this id. The end of a task is listed without one of these. */
   'notice.added': { readonly notice: string; readonly about: string; readonly task: string | null }
   /** It has been told: by a turn, or by the program. */
@@ -139,9 +169,18 @@ export interface EventSubject {
 }
 
 /** Told of a session, and of no call. */
-export const ofSession = ({ tenant, session }: Omit<EventSubject, 'call'>): EventSubject => ({ tenant, session, call: '' })
+export const ofSession = ({ tenant, session }: Omit<EventSubject, 'call'>): EventSubject => ({
+  tenant,
+  session,
+  call: '',
+})
 
-export function eventOf<T extends EventType>({ tenant, session, call }: EventSubject, type: T, at: number, body: EventBodies[T]): NewEvent {
+export function eventOf<T extends EventType>(
+  { tenant, session, call }: EventSubject,
+  type: T,
+  at: number,
+  body: EventBodies[T],
+): NewEvent {
   return { type, tenant, session, call, at, body } as NewEvent
 }
 

@@ -11,9 +11,15 @@ export function noticeOf(
   of: Omit<EventSubject, 'call'>,
   key: string,
   row: NoticeRow,
-): { readonly row: ReturnType<typeof noticeName> & { readonly value: string }; readonly added: EventBodies['notice.added'] } {
+): {
+  readonly row: ReturnType<typeof noticeName> & { readonly value: string }
+  readonly added: EventBodies['notice.added']
+} {
   const { about, task = null } = row
-  return { row: { ...noticeName(of, key), value: JSON.stringify(row) }, added: { notice: `${noticePrefix}${key}`, about, task } }
+  return {
+    row: { ...noticeName(of, key), value: JSON.stringify(row) },
+    added: { notice: `${noticePrefix}${key}`, about, task },
+  }
 }
 
 export const noticeAdded = (of: EventSubject, added: EventBodies['notice.added'], at: number): NewEvent =>

@@ -12,17 +12,23 @@ export type Answer =
   | { readonly cancelled: string }
 
 /** Checks an answer from outside: exactly one kind, of the right shape and size. Values are escaped by encode(), never decoded. */
-export function checkedAnswer(answer: unknown, mostBytes: number): Resolution | { readonly problems: readonly string[] } {
+export function checkedAnswer(
+  answer: unknown,
+  mostBytes: number,
+): Resolution | { readonly problems: readonly string[] } {
   const how = 'Send { value }, { failure: { code, message } } or { cancelled: reason }'
   const wrong = (why: string): { problems: string[] } => ({ problems: [`${why}. ${how}; the wait is still open.`] })
   const within = (resolution: Resolution): Resolution | { problems: string[] } => {
     const text = encode(resolution)
-    return fits(text, mostBytes) ? resolution : wrong(`The answer has ${bytesIn(text)} bytes; at most ${mostBytes} are taken`)
+    return fits(text, mostBytes)
+      ? resolution
+      : wrong(`The answer has ${bytesIn(text)} bytes; at most ${mostBytes} are taken`)
   }
   if (typeof answer !== 'object' || answer === null) return wrong('Something else came')
   const given = answer as Record<string, unknown>
   const kinds = ['value', 'failure', 'cancelled'].filter((kind) => Object.hasOwn(given, kind))
-  if (kinds.length !== 1) return wrong(kinds.length === 0 ? 'None of them came' : `${kinds.join(' and ')} came together`)
+  if (kinds.length !== 1)
+    return wrong(kinds.length === 0 ? 'None of them came' : `${kinds.join(' and ')} came together`)
   if (kinds[0] === 'value') {
     const { value = null } = given
     try {
@@ -32,7 +38,9 @@ export function checkedAnswer(answer: unknown, mostBytes: number): Resolution | 
     }
   }
   if (kinds[0] === 'cancelled') {
-    return typeof given.cancelled === 'string' ? within({ cancelled: given.cancelled }) : wrong('cancelled must be the reason, a string')
+    return typeof given.cancelled === 'string'
+      ? within({ cancelled: given.cancelled })
+      : wrong('cancelled must be the reason, a string')
   }
   const { code, message } = (given.failure ?? {}) as Record<string, unknown>
   if (typeof code !== 'string' || code === '' || typeof message !== 'string') {
@@ -50,7 +58,10 @@ export function decodeResolution(text: string): Resolution {
 /** A wait that ends because its call is cancelled. Should the cancel itself not have come on record, this tells of it. */
 export const encodeCancelOfCall = (reason: string): string => encode({ cancelled: reason, withCall: true })
 export function cancelOfCall({ resolution }: Pick<WaitRecord, 'resolution'>): string | null {
-  const { cancelled, withCall } = (resolution === null ? {} : decode(resolution)) as { cancelled?: string; withCall?: true }
+  const { cancelled, withCall } = (resolution === null ? {} : decode(resolution)) as {
+    cancelled?: string
+    withCall?: true
+  }
   return withCall ? (cancelled ?? null) : null
 }
 
@@ -60,7 +71,13 @@ export const timedOut = (wait: Pick<WaitRecord, 'terms'>): Resolution =>
 
 export type ResolutionKind = 'value' | 'failure' | 'cancelled' | 'timeout'
 export const kindOf = (resolution: Resolution): ResolutionKind =>
-  'value' in resolution ? 'value' : 'failure' in resolution ? 'failure' : 'cancelled' in resolution ? 'cancelled' : 'timeout'
+  'value' in resolution
+    ? 'value'
+    : 'failure' in resolution
+      ? 'failure'
+      : 'cancelled' in resolution
+        ? 'cancelled'
+        : 'timeout'
 
 /** The outcome of a call that was parked on the wait, or whose body did not catch what the wait threw. */
 export function outcomeOf(resolution: Resolution): Outcome {
@@ -71,7 +88,11 @@ export function outcomeOf(resolution: Resolution): Outcome {
   }
   const message = 'Nobody answered before the deadline'
   return resolution.failsTurn
-    ? failure({ class: 'timeout', code: 'turn_aborted', message: `${message}, and without an answer the turn cannot go on` })
+    ? failure({
+        class: 'timeout',
+        code: 'turn_aborted',
+        message: `${message}, and without an answer the turn cannot go on`,
+      })
     : failure({ class: 'timeout', code: 'wait_timeout', message })
 }
 
@@ -84,8 +105,15 @@ export class WaitError extends Error {
 
   constructor(resolution: Exclude<Resolution, { value: unknown }>) {
     const outcome = outcomeOf(resolution)
-    super(outcome.status === 'failure' ? outcome.failure.message : outcome.status === 'cancelled' ? outcome.cancellation.message : '')
+    super(
+      outcome.status === 'failure'
+        ? outcome.failure.message
+        : outcome.status === 'cancelled'
+          ? outcome.cancellation.message
+          : '',
+    )
     this.outcome = outcome
-    this.code = 'failure' in resolution ? resolution.failure.code : 'timeout' in resolution ? 'wait_timeout' : 'wait_cancelled'
+    this.code =
+      'failure' in resolution ? resolution.failure.code : 'timeout' in resolution ? 'wait_timeout' : 'wait_cancelled'
   }
 }

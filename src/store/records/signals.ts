@@ -35,7 +35,11 @@ export function heardBy(wait: string, signals: Signals): { readonly signals: Sig
 }
 
 /** A signal comes: for a wait that stands for it, or to be kept. `over`: waits that were found to be over. */
-export function arrived(came: Came, signals: Signals, how: { readonly for?: string; readonly over: readonly string[] }): Signals {
+export function arrived(
+  came: Came,
+  signals: Signals,
+  how: { readonly for?: string; readonly over: readonly string[] },
+): Signals {
   const { value: _, ...rest } = came
   const waiting = signals.waiting.filter((wait) => wait !== how.for && !how.over.includes(wait))
   if (how.for === undefined) return { ...signals, came: [...signals.came, came], waiting }

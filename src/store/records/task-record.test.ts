@@ -4,7 +4,11 @@ import { expect, test } from 'vitest'
 import { newRun, updated } from './task-record.ts'
 
 const link = (name: string, url = `http://${name}`) => ({ name, type: 'link', url })
-const told = updated(updated({ ...newRun, attempt: 1 }, { attempt: 1, artifact: link('a') }, 1), { attempt: 1, artifact: link('b') }, 2)
+const told = updated(
+  updated({ ...newRun, attempt: 1 }, { attempt: 1, artifact: link('a') }, 1),
+  { attempt: 1, artifact: link('b') },
+  2,
+)
 
 test('TASK-2: an attempt that is not the last changes nothing', () => {
   const second = updated(told, { attempt: 2, status: 'Again' }, 3)
@@ -28,5 +32,9 @@ test('TASK-2: what is over stays as it is, except for what is added to it', () =
 
 test('TASK-2: the next attempt asks and tells anew', () => {
   const asking = updated(told, { attempt: 1, status: 'Asks', request: { id: 'r', prompt: 'Which?' } }, 3)
-  expect(updated(asking, { attempt: 2, progress: { current: 1 } }, 4)).toMatchObject({ status: null, request: null, attempt: 2 })
+  expect(updated(asking, { attempt: 2, progress: { current: 1 } }, 4)).toMatchObject({
+    status: null,
+    request: null,
+    attempt: 2,
+  })
 })

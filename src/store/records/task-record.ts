@@ -4,7 +4,15 @@
 
 import { frame } from '../../core/ids.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../../core/task-state.ts'
+import type {
+  InputRequest,
+  OnEnd,
+  TaskArtifact,
+  TaskLinks,
+  TaskProgress,
+  TaskState,
+  WakePolicy,
+} from '../../core/task-state.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-record.ts'
 
 /** What it was started as. Written once; what has no call, again when it ends. */
@@ -20,7 +28,12 @@ export interface TaskRow {
   readonly onEnd: OnEnd
   readonly createdAt: number
   /** The call that started it, as events name it; and the schedule or trigger. */
-  readonly links: { readonly call?: string; readonly schedule?: string; readonly trigger?: string; readonly slot?: number }
+  readonly links: {
+    readonly call?: string
+    readonly schedule?: string
+    readonly trigger?: string
+    readonly slot?: number
+  }
   /** Of what stands for a schedule: where in a body it was made. */
   readonly place?: string
   /** Likewise, how it ended, written with the end of the schedule: that may be forgotten sooner. */
@@ -60,7 +73,9 @@ export const newRun: TaskRun = {
   updatedAt: 0,
 }
 
-export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'emitted' | 'over'>> {
+export interface TaskUpdate extends Partial<
+  Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'emitted' | 'over'>
+> {
   readonly attempt: number
   /** One of the same name is replaced. */
   readonly artifact?: TaskArtifact
@@ -74,7 +89,11 @@ export interface TaskUpdate extends Partial<Pick<TaskRun, 'status' | 'progress' 
  * TASK-2: every update goes through here. One of an attempt that is not the last is dropped; what is over stays as it is, except for what is
  * added to it (artifacts, the log).
  */
-export function updated(run: TaskRun, { attempt, artifact, links: more, waits, ...said }: TaskUpdate, at: number): TaskRun {
+export function updated(
+  run: TaskRun,
+  { attempt, artifact, links: more, waits, ...said }: TaskUpdate,
+  at: number,
+): TaskRun {
   if (attempt < run.attempt) return run
   const links = more ? { links: joined(run.links, more) } : {}
   const { log = run.log, ...moved } = said
@@ -88,7 +107,10 @@ export function updated(run: TaskRun, { attempt, artifact, links: more, waits, .
 }
 
 /** It may wait for one of them twice. */
-function waitingFor(tasks: TaskRun['waitsFor'], { for: task, over }: NonNullable<TaskUpdate['waits']>): TaskRun['waitsFor'] {
+function waitingFor(
+  tasks: TaskRun['waitsFor'],
+  { for: task, over }: NonNullable<TaskUpdate['waits']>,
+): TaskRun['waitsFor'] {
   if (!over) return [...tasks, task]
   const at = tasks.indexOf(task)
   return at === -1 ? tasks : tasks.toSpliced(at, 1)
@@ -161,7 +183,8 @@ export const wakeName = named('task-wake')
 export const noticeName = named('notice')
 /** The tasks that a task started. */
 export const childrenOf = (parent: string): string => `${parent}:`
-export const childName = (of: Scope, parent: string, id: string) => named('task-child')(of, `${childrenOf(parent)}${id}`)
+export const childName = (of: Scope, parent: string, id: string) =>
+  named('task-child')(of, `${childrenOf(parent)}${id}`)
 /** That a session has ended. */
 export const endName = named('session-end')
 /** What is to be done about the tasks of what has ended. */
@@ -175,7 +198,8 @@ export interface EndRow {
 }
 /** Signals of one name to one task. */
 export const signalsOf = (task: string): string => frame(task)
-export const signalsName = (of: Scope, task: string, name: string) => named('task-signals')(of, `${signalsOf(task)}${name}`)
+export const signalsName = (of: Scope, task: string, name: string) =>
+  named('task-signals')(of, `${signalsOf(task)}${name}`)
 /** In the order of time; of one moment, what the task said comes first. */
 export const messageName = (of: Scope, task: string, at: number, which: string) =>
   named('task-message')(of, `${task}:${String(at).padStart(15, '0')}:${which}`)

@@ -69,7 +69,8 @@ interface Pages {
 }
 
 function pages(db: DatabaseSync, from: string, order: string): Pages {
-  const page = (by: string): StatementSync => db.prepare(`SELECT * FROM kept WHERE "of" = ?1 AND ${from} ${by} ORDER BY ${order} LIMIT ?3`)
+  const page = (by: string): StatementSync =>
+    db.prepare(`SELECT * FROM kept WHERE "of" = ?1 AND ${from} ${by} ORDER BY ${order} LIMIT ?3`)
   return { all: page(''), ofTenant: page('AND tenant = ?4'), ofSession: page('AND tenant = ?4 AND session = ?5') }
 }
 

@@ -29,7 +29,9 @@ export function troubleWith(file: string, cause: unknown): PawlError {
     case 13:
       return unavailable(`There is no room left for '${file}': make some; nothing else is to be done.`)
     case 14:
-      return unavailable(`'${file}' cannot be opened: its folder '${dirname(file)}' may not be written, or it is no file.`)
+      return unavailable(
+        `'${file}' cannot be opened: its folder '${dirname(file)}' may not be written, or it is no file.`,
+      )
     case 26:
       return new PawlError('store_not_pawl', `'${file}' is not a database.`, { cause })
     default:

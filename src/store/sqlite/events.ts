@@ -24,7 +24,8 @@ const unfiled = 'events NOT INDEXED WHERE position > (SELECT position FROM filed
 /** What an erasure leaves of a session's name. */
 export const scopeOf = (tenant: string, session: string): string => hash('sha256', frame(tenant, session), 'base64url')
 
-const eventOf = (row: unknown): EventRecord => ({ ...(row as object), body: JSON.parse((row as { body: string }).body) }) as EventRecord
+const eventOf = (row: unknown): EventRecord =>
+  ({ ...(row as object), body: JSON.parse((row as { body: string }).body) }) as EventRecord
 
 export class EventReader {
   readonly #all: StatementSync
@@ -79,7 +80,9 @@ export class EventWriter {
     const row = `(${columns.map(() => '?').join(', ')})`
     this.#statements = chunks.map((size) => ({
       size,
-      insert: db.prepare(`INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`),
+      insert: db.prepare(
+        `INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`,
+      ),
     }))
   }
 
@@ -118,7 +121,8 @@ export class EventWriter {
     const name = frame(tenant, session)
     let row = known.get(name)
     if (!row) {
-      row = (this.#session.get(tenant, session) ?? this.#addSession.get(tenant, session, scopeOf(tenant, session))) as unknown as SessionRow
+      row = (this.#session.get(tenant, session) ??
+        this.#addSession.get(tenant, session, scopeOf(tenant, session))) as unknown as SessionRow
       known.set(name, row)
     }
     return row
@@ -175,7 +179,9 @@ export class EventEraser {
 
   /** Those of these calls: how many, up to which position and sequence of the session, and whether there is nothing else of it. */
   erase(of: Required<Scope>, calls: string): Taken {
-    return this.#taken(of, () => this.#erase.flatMap((each) => each.all(of.tenant, of.session, calls) as { position: number }[]))
+    return this.#taken(of, () =>
+      this.#erase.flatMap((each) => each.all(of.tenant, of.session, calls) as { position: number }[]),
+    )
   }
 
   /** Those at these positions, likewise. */

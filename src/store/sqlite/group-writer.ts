@@ -10,7 +10,16 @@ import type { Clock } from '../../core/clock.ts'
 import type { Heart } from '../lease-heartbeat.ts'
 import type { Change, Written } from '../store.ts'
 import { besides, Thread } from '../worker-thread.ts'
-import { busyTimeoutMs, errorOf, isCrowded, isLong, type Question, type Setup, type Told, type WriteAnswer } from './thread-protocol.ts'
+import {
+  busyTimeoutMs,
+  errorOf,
+  isCrowded,
+  isLong,
+  type Question,
+  type Setup,
+  type Told,
+  type WriteAnswer,
+} from './thread-protocol.ts'
 import { isBusy, Transactions } from './transaction.ts'
 
 /** Where groups are written: `adaptive` decides by their size and the disk. The others are for tests. */
@@ -51,7 +60,14 @@ export class Writer {
   #crowded = false
 
   /** `look` looks for what other processes have written; `changed`: some other connection has written since that was last looked at. */
-  constructor(db: DatabaseSync, clock: Clock, setup: Setup, path: WriterPath, look: () => void, changed: () => boolean) {
+  constructor(
+    db: DatabaseSync,
+    clock: Clock,
+    setup: Setup,
+    path: WriterPath,
+    look: () => void,
+    changed: () => boolean,
+  ) {
     this.#look = look
     this.#changed = changed
     this.#clock = clock
@@ -165,7 +181,8 @@ export class Writer {
     let asked: Promise<WriteAnswer> | undefined
     try {
       this.#writing = isReady === true && thread?.ready === true
-      if (this.#writing) asked = thread?.ask<WriteAnswer>({ do: 'write', changes, now: this.#clock.monotonic() } satisfies Question)
+      if (this.#writing)
+        asked = thread?.ask<WriteAnswer>({ do: 'write', changes, now: this.#clock.monotonic() } satisfies Question)
     } catch {
       this.#writing = false
       // What cannot travel cannot be recorded either, and writing it here says why.
@@ -221,7 +238,8 @@ export class Writer {
 }
 
 const done: Written = { ok: true }
-const answerOf = (answer: Written): Written => ('failed' in answer ? { failed: errorOf(answer.failed as Told) } : answer)
+const answerOf = (answer: Written): Written =>
+  'failed' in answer ? { failed: errorOf(answer.failed as Told) } : answer
 const rethrow = (error: unknown): never => {
   throw 'told' in (error as object) ? errorOf(error as Told) : error
 }

@@ -114,7 +114,8 @@ export class Keeper {
     const { of, limit, settledBefore } = query
     const found = this.#candidates(query)
     const last = found.at(-1)
-    const next = last && found.length === limit ? JSON.stringify(of ? placeIn(last, of) : [last.settledAt, last.uid]) : null
+    const next =
+      last && found.length === limit ? JSON.stringify(of ? placeIn(last, of) : [last.settledAt, last.uid]) : null
     const anew = settledBefore === undefined
     let attachments = 0
     let events = 0
@@ -125,10 +126,12 @@ export class Keeper {
       for (const { tenant, id } of used) attachments += Number(this.#forget.attachments.run(tenant, id).changes)
       const { count } = this.#q.next.get() as { count: number }
       const sessions = new Map(found.map(({ tenant, session }) => [frame(tenant, session), { tenant, session }]))
-      for (const session of sessions.values()) events += this.#noted(session, this.#events.erase(session, uids), count, anew)
+      for (const session of sessions.values())
+        events += this.#noted(session, this.#events.erase(session, uids), count, anew)
     }
     if (of && anew && next === null) this.#kept.erase(of)
-    if (of && of.session === undefined && anew && next === null) attachments += Number(this.#forget.leftovers.run(of.tenant).changes)
+    if (of && of.session === undefined && anew && next === null)
+      attachments += Number(this.#forget.leftovers.run(of.tenant).changes)
     return { calls: found.length, events, attachments, next }
   }
 
@@ -147,14 +150,22 @@ export class Keeper {
 
   inspect(now: number): StoreFacts {
     const pages = this.#number('page_count')
-    const workers = this.#db.prepare('SELECT id, issued, until FROM workers').all() as { id: string; issued: number; until: number }[]
-    const { position } = this.#db.prepare(`SELECT coalesce(max(seq), 0) AS position FROM sqlite_sequence WHERE name = 'events'`).get() as {
+    const workers = this.#db.prepare('SELECT id, issued, until FROM workers').all() as {
+      id: string
+      issued: number
+      until: number
+    }[]
+    const { position } = this.#db
+      .prepare(`SELECT coalesce(max(seq), 0) AS position FROM sqlite_sequence WHERE name = 'events'`)
+      .get() as {
       position: number
     }
     const problems: string[] = []
     const wal = sizeOf(`${this.#file}-wal`)
     if (wal > 64 * 1024 * 1024) {
-      problems.push(`The WAL has ${wal} bytes: a reader that stays open keeps it from being moved into '${this.#file}'. Close it.`)
+      problems.push(
+        `The WAL has ${wal} bytes: a reader that stays open keeps it from being moved into '${this.#file}'. Close it.`,
+      )
     }
     if (pages <= mostPagesChecked) {
       const found = this.#db.prepare('PRAGMA quick_check(3)').all() as { quick_check: string }[]

@@ -38,7 +38,9 @@ export class GroupWriter {
 
   constructor(db: DatabaseSync, places: Places) {
     this.#places = places
-    this.#absent = db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?')
+    this.#absent = db.prepare(
+      'SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?',
+    )
     this.#holds = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND fence = ? AND state <> 'settled'`)
     this.#unsettled = db.prepare(`SELECT 1 FROM calls WHERE uid = ? AND state <> 'settled'`)
     this.#held = db.prepare('SELECT 1 FROM calls WHERE uid = ? AND fence = ?')
@@ -53,7 +55,9 @@ export class GroupWriter {
       `UPDATE calls SET state = ?, args = ?, terms = ?, attempt = ?, startedAt = ?, wait = ?, outcome = ?, settledAt = ?, deaths = ?,
          trouble = ?, owner = iif(?, NULL, owner) WHERE uid = ?`,
     )
-    this.#putStep = db.prepare('INSERT OR REPLACE INTO steps (call, key, state, input, value, round, at) VALUES (?, ?, ?, ?, ?, ?, ?)')
+    this.#putStep = db.prepare(
+      'INSERT OR REPLACE INTO steps (call, key, state, input, value, round, at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    )
     this.#insertWait = db.prepare(
       'INSERT INTO waits (id, call, name, salt, keyHash, deadline, createdAt, terms, resolution) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -61,7 +65,9 @@ export class GroupWriter {
     this.#queueParked = db.prepare(
       `UPDATE calls SET state = 'queued' WHERE uid = (SELECT call FROM waits WHERE id = ?1) AND state = 'parked' AND wait = ?1`,
     )
-    this.#putAttachment = db.prepare('INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)')
+    this.#putAttachment = db.prepare(
+      'INSERT OR IGNORE INTO attachments (tenant, id, mediaType, name, data) VALUES (?, ?, ?, ?, ?)',
+    )
     this.#putUse = db.prepare('INSERT OR IGNORE INTO uses (tenant, id, call) VALUES (?, ?, ?)')
     this.#events = new EventWriter(db)
     this.#kept = new KeptWriter(db)
@@ -76,7 +82,9 @@ export class GroupWriter {
       // Covered by an insert that was refused: then so is this.
       const refused = at !== undefined && results[at]?.ok === false
       results.push(
-        refused ? { ok: false, refused: change.guards[0] as Guard } : this.#one(change, folded.insert.get(index), at !== undefined),
+        refused
+          ? { ok: false, refused: change.guards[0] as Guard }
+          : this.#one(change, folded.insert.get(index), at !== undefined),
       )
     }
     this.#events.write()
@@ -100,7 +108,20 @@ export class GroupWriter {
     if (change.updateCall && !covered) {
       const { uid, progress: p, release } = change.updateCall
       const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = p
-      this.#updateCall.run(state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble, release ? 1 : 0, uid)
+      this.#updateCall.run(
+        state,
+        args,
+        terms,
+        attempt,
+        startedAt,
+        wait,
+        outcome,
+        settledAt,
+        deaths,
+        trouble,
+        release ? 1 : 0,
+        uid,
+      )
     }
     for (const s of change.steps ?? []) this.#putStep.run(s.call, s.key, s.state, s.input, s.value, s.round, s.at)
     for (const w of change.insertWaits ?? []) {

@@ -31,7 +31,9 @@ export class Places {
       `SELECT count(*) AS n FROM holds WHERE name = ?2 AND holder <> ?3 AND (ticket IS NULL OR ticket < ?4)
          AND holder NOT IN (SELECT value FROM json_each(?5)) AND ${counts}`,
     )
-    this.#put = db.prepare('INSERT OR REPLACE INTO holds (name, holder, worker, ticket, issued, until) VALUES (?, ?, ?, NULL, ?, ?)')
+    this.#put = db.prepare(
+      'INSERT OR REPLACE INTO holds (name, holder, worker, ticket, issued, until) VALUES (?, ?, ?, NULL, ?, ?)',
+    )
     this.#queue = db.prepare(
       `INSERT INTO holds (name, holder, worker, ticket) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT coalesce(max(ticket), 0) + 1 FROM holds)))`,
     )

@@ -57,7 +57,9 @@ const lost = `(WITH RECURSIVE owners (owner) AS (SELECT min(owner) FROM calls IN
     UNION ALL SELECT (SELECT min(c.owner) FROM calls AS c INDEXED BY calls_open WHERE ${open} AND c.owner > owners.owner) FROM owners WHERE owner IS NOT NULL)
   SELECT owner FROM owners WHERE owner IS NOT NULL AND owner <> ?1 AND owner NOT IN ${living})`
 /** The oldest of them, of nobody or of those who are lost. No living worker but the claimer has a part of its line. */
-const oldest = (whose: string): string => `SELECT uid, createdAt FROM calls AS c INDEXED BY calls_open WHERE ${open} AND owner ${whose}
+const oldest = (
+  whose: string,
+): string => `SELECT uid, createdAt FROM calls AS c INDEXED BY calls_open WHERE ${open} AND owner ${whose}
   AND tool IN (SELECT value FROM json_each(?3)) AND (line IS NULL OR wait IS NOT NULL OR NOT EXISTS (
     SELECT 1 FROM calls AS o WHERE o.line = c.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> ?1 AND o.owner IN ${living}))
   ORDER BY createdAt, uid LIMIT ?4`
@@ -69,7 +71,10 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   }
   // SQLite's own URLs carry options of their own (another mode, no locks) that would undo what is promised here.
   if (/^file:/i.test(file)) {
-    throw new PawlError('config_invalid', `store is 'sqlite:${file}'; give the path alone, without 'file:': 'sqlite:${pathIn(file)}'.`)
+    throw new PawlError(
+      'config_invalid',
+      `store is 'sqlite:${file}'; give the path alone, without 'file:': 'sqlite:${pathIn(file)}'.`,
+    )
   }
   const folder = dirname(file)
   if (!existsSync(folder)) {
@@ -101,7 +106,9 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
 
   const q = {
     inBatch: db.prepare('SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? LIMIT 1'),
-    callAt: db.prepare('SELECT * FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?'),
+    callAt: db.prepare(
+      'SELECT * FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?',
+    ),
     call: db.prepare('SELECT * FROM calls WHERE uid = ?'),
     // The inner query needs nothing but calls_place, which holds the uid: an index in the order of uids would cost every call a write.
     callsOf: db.prepare(
@@ -112,7 +119,9 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     waitsOf: db.prepare('SELECT * FROM waits WHERE call = ?'),
     wait: db.prepare('SELECT * FROM waits WHERE id = ?'),
     waitByKey: db.prepare('SELECT * FROM waits WHERE keyHash = ?'),
-    dueWaits: db.prepare('SELECT * FROM waits WHERE resolution IS NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?'),
+    dueWaits: db.prepare(
+      'SELECT * FROM waits WHERE resolution IS NULL AND deadline <= ? ORDER BY deadline, id LIMIT ?',
+    ),
     nextDeadline: db.prepare('SELECT deadline FROM waits WHERE resolution IS NULL ORDER BY deadline LIMIT 1'),
     attachment: db.prepare('SELECT * FROM attachments WHERE tenant = ? AND id = ?'),
     renew: db.prepare('INSERT OR REPLACE INTO workers (id, issued, until) VALUES (?, ?, ?)'),
@@ -168,9 +177,11 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     kind: 'sqlite',
     commit: (change) => group.commit(change),
     write: (change, heard, how) => group.write(change, heard, how),
-    callAt: (p) => (isNewBatch(p) ? undefined : oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence))),
+    callAt: (p) =>
+      isNewBatch(p) ? undefined : oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence)),
     call: (uid) => oneCall(q.call.get(uid)),
-    callsOf: ({ tenant, session }, { after, limit }) => q.callsOf.all(tenant, session, after, limit).map((row) => callOf(row as never)),
+    callsOf: ({ tenant, session }, { after, limit }) =>
+      q.callsOf.all(tenant, session, after, limit).map((row) => callOf(row as never)),
     steps: (call) => q.steps.all(call) as unknown as StepRecord[],
     waitsOf: (call) => q.waitsOf.all(call) as unknown as WaitRecord[],
     wait: (id) => oneWait(q.wait.get(id)),
@@ -207,10 +218,14 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
           const [now, known] = [clock.monotonic(), JSON.stringify(tools)]
           const claimed = q.claim.all(worker, now, known, limit) as { line: string | null; wait: string | null }[]
           const lines = claimed.flatMap(({ line, wait }) => (line !== null && wait === null ? [line] : []))
-          return lines.length === 0 ? claimed : [...claimed, ...q.claimLines.all(worker, now, known, JSON.stringify(lines))]
+          return lines.length === 0
+            ? claimed
+            : [...claimed, ...q.claimLines.all(worker, now, known, JSON.stringify(lines))]
         })
         // RETURNING has an order of its own.
-        return rows.map((row) => callOf(row as never)).toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
+        return rows
+          .map((row) => callOf(row as never))
+          .toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
       }),
     erased: (of) => keeper.erased(of),
     unsettled: (page) => keeper.unsettled(page, clock.monotonic()),
@@ -223,7 +238,9 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
         locks.get(worker)?.release()
         locks.delete(worker)
       }),
-    ...(clock === systemClock && path !== 'inline' ? { keepAlive: (worker, heart) => groups.keepAlive(worker, heart) } : {}),
+    ...(clock === systemClock && path !== 'inline'
+      ? { keepAlive: (worker, heart) => groups.keepAlive(worker, heart) }
+      : {}),
     setting: (key, ifAbsent) =>
       groups.alone(() => {
         q.putSetting.run(key, ifAbsent)

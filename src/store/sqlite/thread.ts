@@ -6,7 +6,15 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
 import { beat, Heart } from '../lease-heartbeat.ts'
 import type { Written } from '../store.ts'
-import { busyTimeoutMs, isLong, type Question, type Setup, type Told, type Wal, type WriteAnswer } from './thread-protocol.ts'
+import {
+  busyTimeoutMs,
+  isLong,
+  type Question,
+  type Setup,
+  type Told,
+  type Wal,
+  type WriteAnswer,
+} from './thread-protocol.ts'
 import { Transactions } from './transaction.ts'
 
 const { file, synchronous } = workerData as Setup

@@ -41,7 +41,11 @@ export class Child {
   }
 
   /** Carries the orders out to the end, whatever that is. */
-  async end(orders: Orders, patienceMs: number, answer: ((wait: string) => Answer | undefined) | undefined): Promise<End> {
+  async end(
+    orders: Orders,
+    patienceMs: number,
+    answer: ((wait: string) => Answer | undefined) | undefined,
+  ): Promise<End> {
     this.#answer = answer
     const names = await this.#loaded.promise
     if (this.#broken === null && !names.includes(orders.tool)) {
@@ -57,10 +61,15 @@ export class Child {
     if (this.#broken === null) this.#tell({ orders })
     await this.#exit
     callOff()
-    if (this.#broken !== null) throw new PawlError('config_invalid', `crashTest: the child process could not do its work: ${this.#broken}`)
+    if (this.#broken !== null)
+      throw new PawlError('config_invalid', `crashTest: the child process could not do its work: ${this.#broken}`)
     if (this.#end) return this.#end
     const said = this.#said === '' ? '' : `; it said: ${this.#said.trimEnd()}`
-    return { killed: late ? `it did not end within ${patienceMs / 1000} s${said}` : `the process ended without an outcome${said}` }
+    return {
+      killed: late
+        ? `it did not end within ${patienceMs / 1000} s${said}`
+        : `the process ended without an outcome${said}`,
+    }
   }
 
   async kill(): Promise<void> {

@@ -19,7 +19,9 @@ const parent = {
   orders: Promise.withResolvers<Orders>(),
   answered: ((): void => {}) as (answer: Answer | null) => void,
 }
-process.on('message', (told: Told) => ('orders' in told ? parent.orders.resolve(told.orders) : parent.answered(told.answer)))
+process.on('message', (told: Told) =>
+  'orders' in told ? parent.orders.resolve(told.orders) : parent.answered(told.answer),
+)
 process.on('disconnect', () => process.exit())
 
 /** Tools among what a module exports, by name or in lists and objects. */
@@ -34,7 +36,9 @@ async function storeFor({ store }: Orders, clock: JumpingClock): Promise<Store> 
   if ('sqlite' in store) return sqliteStore({ file: store.sqlite, clock, commit: 'process' })
   const { postgresStore } = await import('../../store/postgres/postgres-store.ts')
   const given: Record<string, unknown> =
-    typeof store.postgres === 'string' ? { connectionString: store.postgres } : (store.postgres as Record<string, unknown>)
+    typeof store.postgres === 'string'
+      ? { connectionString: store.postgres }
+      : (store.postgres as Record<string, unknown>)
   // A connection that nobody uses does not look like work under way.
   const connection: object = { ...given, allowExitOnIdle: true }
   return postgresStore({ connection, schema: store.schema, clock, commit: 'process' })
@@ -80,7 +84,12 @@ function bare(outcome: Outcome<unknown>): Outcome {
   switch (outcome.status) {
     case 'success': {
       const { status, value, control, summary } = outcome
-      return { status, value: value as Json, ...(control ? { control } : {}), ...(summary === undefined ? {} : { summary }) }
+      return {
+        status,
+        value: value as Json,
+        ...(control ? { control } : {}),
+        ...(summary === undefined ? {} : { summary }),
+      }
     }
     case 'failure':
       return { status: outcome.status, failure: outcome.failure }

@@ -32,7 +32,11 @@ export interface CrashTestOptions {
 }
 
 /** Runs a call of the tool, kills it before and after each of its writes, recovers, and throws unless all is as without a crash. */
-export async function crashTest<Ask>(tool: Tool<Ask>, input: NoInfer<Ask>, options: CrashTestOptions): Promise<CrashReport> {
+export async function crashTest<Ask>(
+  tool: Tool<Ask>,
+  input: NoInfer<Ask>,
+  options: CrashTestOptions,
+): Promise<CrashReport> {
   if (process.env[childMark] !== undefined) {
     throw new PawlError(
       'config_invalid',
@@ -42,7 +46,8 @@ export async function crashTest<Ask>(tool: Tool<Ask>, input: NoInfer<Ask>, optio
   const runs = new Runs(tool.name, input, options)
   try {
     const first = await runs.one(null)
-    if (first.trouble !== null) throw new Error(`crashTest: '${tool.name}' does not even run without a crash: ${first.trouble}`)
+    if (first.trouble !== null)
+      throw new Error(`crashTest: '${tool.name}' does not even run without a crash: ${first.trouble}`)
     const { run: clean, writes } = first
     const points: CrashPoint[] = []
     for (const [index, what] of writes.entries()) {
@@ -105,7 +110,11 @@ class Runs {
     } else if (crashAt !== null) trouble = 'this write was not made again: the tool does not do the same each time'
     if ('killed' in end) trouble = end.killed
     const outcome = 'killed' in end ? null : end.ended
-    return { run: { outcome, effects: (await effects()).slice(before) }, writes: 'killed' in end ? [] : end.writes, trouble }
+    return {
+      run: { outcome, effects: (await effects()).slice(before) },
+      writes: 'killed' in end ? [] : end.writes,
+      trouble,
+    }
   }
 
   async cleanUp(): Promise<void> {
@@ -134,7 +143,8 @@ class Runs {
     return {
       tool: this.#tool,
       input: this.#input,
-      store: store === undefined ? { sqlite: join(dir, 'agent.db') } : { postgres: store, schema: `${this.#schema}_${run}` },
+      store:
+        store === undefined ? { sqlite: join(dir, 'agent.db') } : { postgres: store, schema: `${this.#schema}_${run}` },
       clock: { from: this.#from, file: join(dir, 'clock') },
       secret: this.#secret,
       leaseMs,

@@ -51,7 +51,9 @@ export function watched(store: Store, crashAt: CrashAt | null): WatchedStore {
       ...reads,
       commit(change) {
         const mine = begun(labelOf(change))
-        return counted(store.commit(change).then((answer) => (due(mine, 'after') && crash(), answer))) as ReturnType<Store['commit']>
+        return counted(store.commit(change).then((answer) => (due(mine, 'after') && crash(), answer))) as ReturnType<
+          Store['commit']
+        >
       },
       write(change, heard, how) {
         const mine = begun(labelOf(change))
@@ -84,5 +86,7 @@ function labelOf({ events, steps }: Change): string {
   const named = events.map(({ type, body }) =>
     'step' in body && typeof body.step === 'string' ? `${type} ${body.step.replace(/^step:/, '')}` : type,
   )
-  return [...named, ...(events.length === 0 ? (steps ?? []).map(({ key }) => key) : [])].join(', ') || 'call handed back'
+  return (
+    [...named, ...(events.length === 0 ? (steps ?? []).map(({ key }) => key) : [])].join(', ') || 'call handed back'
+  )
 }

@@ -49,7 +49,8 @@ export function jumpingClock(options: { from: number; file: string; busy: () => 
   const look = async (): Promise<void> => {
     if (trying) return
     const before = known
-    const quiet = before !== null && !busy() && [...resources()].every(([type, count]) => count <= (before.get(type) ?? 0))
+    const quiet =
+      before !== null && !busy() && [...resources()].every(([type, count]) => count <= (before.get(type) ?? 0))
     // Quiet twice: between two looks everything that could run has run.
     if (!quiet || !quietBefore) return void (quietBefore = quiet)
     quietBefore = false

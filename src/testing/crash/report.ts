@@ -43,16 +43,22 @@ export class CrashTestError extends Error {
   }
 }
 
-export function compared(clean: CrashRun, run: CrashRun, trouble: string | null): Pick<CrashPoint, 'verdict' | 'differences'> {
+export function compared(
+  clean: CrashRun,
+  run: CrashRun,
+  trouble: string | null,
+): Pick<CrashPoint, 'verdict' | 'differences'> {
   const differences = trouble === null ? [] : [trouble]
   const unknown = run.outcome?.status === 'unknown' && clean.outcome?.status !== 'unknown'
   if (run.outcome === null) differences.push('the call has no outcome')
-  else if (!unknown && textOf(run.outcome) !== textOf(clean.outcome)) differences.push(`the outcome is ${shown(run.outcome)}`)
+  else if (!unknown && textOf(run.outcome) !== textOf(clean.outcome))
+    differences.push(`the outcome is ${shown(run.outcome)}`)
   const [expected, found] = [counts(clean.effects), counts(run.effects)]
   for (const effect of new Set([...expected.keys(), ...found.keys()])) {
     const [wanted, got] = [expected.get(effect) ?? 0, found.get(effect) ?? 0]
     // Who does not know may have done less, never more.
-    if (got > wanted || (got < wanted && !unknown)) differences.push(`${effect} happened ${times(got)} instead of ${times(wanted)}`)
+    if (got > wanted || (got < wanted && !unknown))
+      differences.push(`${effect} happened ${times(got)} instead of ${times(wanted)}`)
   }
   return { differences, verdict: differences.length > 0 ? 'differs' : unknown ? 'unknown' : 'same' }
 }

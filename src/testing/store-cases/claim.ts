@@ -15,7 +15,10 @@ const uids = (calls: readonly { uid: string }[]): string[] => calls.map((call) =
 async function neverTwice(handles: readonly Store[]): Promise<void> {
   const first = handles[0] as Store
   await r.insert(first, ...Array.from({ length: 40 }, (_, index) => r.callRecord(`c${index}`)))
-  const workers = Array.from({ length: 8 }, (_, index) => ({ id: `w${index}`, store: handles[index % handles.length] as Store }))
+  const workers = Array.from({ length: 8 }, (_, index) => ({
+    id: `w${index}`,
+    store: handles[index % handles.length] as Store,
+  }))
   for (const { id, store } of workers) await store.renew(id, long)
   const taken = await Promise.all(
     workers.map(async ({ id, store }) => {
@@ -41,8 +44,16 @@ export const claimCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       let at = r.longAgo
-      const of = (uid: string, line: string | null, over: object = {}) => r.callRecord(uid, { line, createdAt: at++, ...over })
-      await r.insert(store, of('a1', 'A'), of('b1', 'B'), of('a2', 'A'), of('x', null), of('a3', 'A', { tool: 'unknown' }))
+      const of = (uid: string, line: string | null, over: object = {}) =>
+        r.callRecord(uid, { line, createdAt: at++, ...over })
+      await r.insert(
+        store,
+        of('a1', 'A'),
+        of('b1', 'B'),
+        of('a2', 'A'),
+        of('x', null),
+        of('a3', 'A', { tool: 'unknown' }),
+      )
       await store.renew('w', long)
       await store.renew('v', long)
       assert.deepEqual(uids(await store.claim('w', r.tools, 1)), ['a1', 'a2'])
@@ -69,7 +80,9 @@ export const claimCases: readonly StoreCase[] = [
       )
       await r.insert(store, ...calls)
       const taken = await Promise.all(
-        Array.from({ length: 8 }, async (_, turn) => (turn % 2 ? store.claim('w', r.tools, 3) : other.claim('v', r.tools, 3))),
+        Array.from({ length: 8 }, async (_, turn) =>
+          turn % 2 ? store.claim('w', r.tools, 3) : other.claim('v', r.tools, 3),
+        ),
       )
       const owner = new Map<string, string | null>()
       for (const { line, owner: own } of taken.flat()) {
@@ -86,7 +99,10 @@ export const claimCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       const states: CallState[] = ['received', 'queued', 'running', 'parked', 'settled']
-      await r.insert(store, ...states.map((state, index) => r.callRecord(state, { state, createdAt: r.longAgo + index })))
+      await r.insert(
+        store,
+        ...states.map((state, index) => r.callRecord(state, { state, createdAt: r.longAgo + index })),
+      )
       await store.renew('w', long)
       assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['received', 'queued', 'running'])
     },
@@ -99,7 +115,9 @@ export const claimCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       await r.insert(
         store,
-        ...['a', 'b', 'A', 'a,b', 'c'].map((tool, index) => r.callRecord(`of ${tool}`, { tool, createdAt: r.longAgo + index })),
+        ...['a', 'b', 'A', 'a,b', 'c'].map((tool, index) =>
+          r.callRecord(`of ${tool}`, { tool, createdAt: r.longAgo + index }),
+        ),
       )
       await store.renew('w', long)
       assert.deepEqual(await store.claim('w', [], 10), [])
@@ -112,7 +130,8 @@ export const claimCases: readonly StoreCase[] = [
     name: 'takes the oldest first, no more than the limit, whatever their ids sort like',
     async run(open) {
       const { store } = await open(manualClock())
-      for (let age = 0; age < 10; age++) await r.insert(store, r.callRecord(`uid ${9 - age}`, { createdAt: r.longAgo + age }))
+      for (let age = 0; age < 10; age++)
+        await r.insert(store, r.callRecord(`uid ${9 - age}`, { createdAt: r.longAgo + age }))
       await store.renew('w', long)
       assert.deepEqual(await store.claim('w', r.tools, 0), [])
       assert.deepEqual(uids(await store.claim('w', r.tools, 3)), ['uid 9', 'uid 8', 'uid 7'])

@@ -124,7 +124,9 @@ export const commitCases: readonly StoreCase[] = [
       await r.insert(store, r.callRecord('call broken', { position: r.place({ id: 'elsewhere' }) }))
       // Its uid is taken, which no guard asks about. What the store makes of that is its own affair; what it makes of the others is not.
       const answers = await Promise.allSettled(
-        ['before', 'broken', 'after'].map((name) => store.commit(everything(name, [r.absent(r.place({ id: `call ${name}` }))]))),
+        ['before', 'broken', 'after'].map((name) =>
+          store.commit(everything(name, [r.absent(r.place({ id: `call ${name}` }))])),
+        ),
       )
       for (const [index, name] of [[0, 'before'] as const, [2, 'after'] as const]) {
         assert.equal(answers[index]?.status, 'fulfilled')
@@ -149,9 +151,19 @@ export const commitCases: readonly StoreCase[] = [
         store.commit(r.change({ guards: [r.holds(call)] })),
         store.commit(r.change({ guards: [r.absent(call.position)], insertCall: call, events: [r.eventRecord(1)] })),
         store.commit(r.change({ guards: [r.absent(call.position)], events: [r.eventRecord(2)] })),
-        store.commit(r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: running }, events: [r.eventRecord(3)] })),
         store.commit(
-          r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settled(call) }, events: [r.eventRecord(4)] }),
+          r.change({
+            guards: [r.holds(call)],
+            updateCall: { uid: call.uid, progress: running },
+            events: [r.eventRecord(3)],
+          }),
+        ),
+        store.commit(
+          r.change({
+            guards: [r.holds(call)],
+            updateCall: { uid: call.uid, progress: r.settled(call) },
+            events: [r.eventRecord(4)],
+          }),
         ),
         store.commit(r.change({ guards: [r.holds(call)], events: [r.eventRecord(5)] })),
       ])
@@ -179,7 +191,11 @@ export const commitCases: readonly StoreCase[] = [
         r.riding(store, r.change({ guards: [r.absent(call.position)], insertCall: call, events: [r.eventRecord(1)] })),
         r.riding(
           store,
-          r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: running }, events: [r.eventRecord(2)] }),
+          r.change({
+            guards: [r.holds(call)],
+            updateCall: { uid: call.uid, progress: running },
+            events: [r.eventRecord(2)],
+          }),
         ),
         r.riding(store, r.change({ guards: [r.holds(call, 9)], events: [r.eventRecord(3)] })),
       ]
@@ -215,7 +231,15 @@ export const commitCases: readonly StoreCase[] = [
     name: 'updateCall replaces all that moves and nothing else; only release gives up ownership',
     async run(open) {
       const { store } = await open(manualClock())
-      const call = r.callRecord('c1', { owner: 'w', fence: 3, principal: 'p', state: 'running', args: '[1]', attempt: 2, startedAt: 7 })
+      const call = r.callRecord('c1', {
+        owner: 'w',
+        fence: 3,
+        principal: 'p',
+        state: 'running',
+        args: '[1]',
+        attempt: 2,
+        startedAt: 7,
+      })
       await r.insert(store, call, r.callRecord('other'))
       const next = {
         state: 'queued',
@@ -231,7 +255,9 @@ export const commitCases: readonly StoreCase[] = [
       } as const
       r.accepted(await store.commit(r.change({ guards: [], updateCall: { uid: call.uid, progress: next } })))
       assert.deepEqual(await store.call(call.uid), { ...call, ...next })
-      r.accepted(await store.commit(r.change({ updateCall: { uid: call.uid, progress: r.progressOf(call), release: true } })))
+      r.accepted(
+        await store.commit(r.change({ updateCall: { uid: call.uid, progress: r.progressOf(call), release: true } })),
+      )
       assert.deepEqual(await store.call(call.uid), { ...call, owner: null })
       assert.deepEqual(await store.call('other'), r.callRecord('other'))
     },

@@ -6,7 +6,13 @@ import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-const name = (key: string, over: Partial<KeptName> = {}): KeptName => ({ of: 'things', tenant: 't', session: 's', key, ...over })
+const name = (key: string, over: Partial<KeptName> = {}): KeptName => ({
+  of: 'things',
+  tenant: 't',
+  session: 's',
+  key,
+  ...over,
+})
 const keeping = (...values: readonly (KeptName & { value: string | null })[]): Change => r.change({ keep: values })
 const at = (kept: KeptName, revision: number): Guard => ({ kind: 'kept', ...kept, revision })
 const keysOf = async (store: Store, query: Partial<Parameters<Store['keptOf']>[0]> = {}): Promise<string[]> =>
@@ -19,7 +25,8 @@ export const keptCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       const others = [{ of: 'others' }, { tenant: 'u' }, { session: '' }, { key: 'A' }].map((over) => name('a', over))
-      for (const [n, other] of others.entries()) r.accepted(await store.commit(keeping({ ...other, value: `"other ${n}"` })))
+      for (const [n, other] of others.entries())
+        r.accepted(await store.commit(keeping({ ...other, value: `"other ${n}"` })))
       assert.equal(await store.kept(name('a')), undefined)
       r.accepted(await store.commit(keeping({ ...name('a'), value: '"one"' })))
       assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 1, value: '"one"' })
@@ -142,7 +149,12 @@ export const keptCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       const placed = [name('a'), name('b', { session: 'x' }), name('c', { session: '' }), name('d', { tenant: 'u' })]
       r.accepted(await store.commit(keeping(...placed.map((each) => ({ ...each, value: '1' })))))
-      await store.erase({ of: { tenant: 't', session: 's' }, settledBefore: Number.MAX_SAFE_INTEGER, after: '', limit: 10 })
+      await store.erase({
+        of: { tenant: 't', session: 's' },
+        settledBefore: Number.MAX_SAFE_INTEGER,
+        after: '',
+        limit: 10,
+      })
       assert.deepEqual(await keysOf(store), ['a', 'b', 'c', 'd'])
       await store.erase({ of: { tenant: 't', session: 's' }, after: '', limit: 10 })
       assert.deepEqual(await keysOf(store), ['b', 'c', 'd'])

@@ -84,7 +84,8 @@ export const feedCases: readonly StoreCase[] = [
       const numbers = (from: number, to: number, rest: number): number[] =>
         Array.from({ length: to - from }, (_, index) => from + index).filter((at) => at % 3 === rest)
       await write(0, 2_500)
-      for (const [rest, session] of sessions.entries()) assert.deepEqual(await ofSession(session, 100), numbers(0, 2_500, rest))
+      for (const [rest, session] of sessions.entries())
+        assert.deepEqual(await ofSession(session, 100), numbers(0, 2_500, rest))
       const erased = await store.erase({ of: { tenant, session: 's1' }, after: '', limit: 10 })
       assert.equal(erased.events, numbers(0, 2_500, 1).length)
       assert.deepEqual(await ofSession('s1', 100), [])
@@ -122,7 +123,9 @@ export const feedCases: readonly StoreCase[] = [
       await Promise.all(
         Array.from({ length: 200 }, (_, index) => {
           const about = { session: `s${index % 10}` }
-          return store.commit(r.change({ events: [r.eventRecord(index * 2, about), r.eventRecord(index * 2 + 1, about)] }))
+          return store.commit(
+            r.change({ events: [r.eventRecord(index * 2, about), r.eventRecord(index * 2 + 1, about)] }),
+          )
         }),
       )
       const events = await store.events(all)
@@ -141,7 +144,9 @@ export const feedCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       await Promise.all(
         Array.from({ length: 30 }, (_, index) =>
-          store.commit(r.change({ guards: index % 3 === 0 ? [r.open('nothing')] : [], events: [r.eventRecord(index)] })),
+          store.commit(
+            r.change({ guards: index % 3 === 0 ? [r.open('nothing')] : [], events: [r.eventRecord(index)] }),
+          ),
         ),
       )
       const events = await store.events(all)
@@ -160,7 +165,8 @@ export const feedCases: readonly StoreCase[] = [
         { tenant: 'ab', session: 'c' },
         { tenant: 'b', session: 'bc' },
       ]
-      for (const at of [1, 2, 3]) r.accepted(await store.commit(r.change({ events: about.map((each) => r.eventRecord(at, each)) })))
+      for (const at of [1, 2, 3])
+        r.accepted(await store.commit(r.change({ events: about.map((each) => r.eventRecord(at, each)) })))
       assertOrdered(await store.events(all))
       for (const place of about) {
         const own = await store.events({ ...all, of: place })
@@ -177,7 +183,8 @@ export const feedCases: readonly StoreCase[] = [
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
-      for (let at = 0; at < 50; at++) await store.commit(r.change({ events: [r.eventRecord(at, { session: `s${at % 3}` })] }))
+      for (let at = 0; at < 50; at++)
+        await store.commit(r.change({ events: [r.eventRecord(at, { session: `s${at % 3}` })] }))
       const events = await store.events(all)
       assert.equal(events.length, 50)
       for (const place of [undefined, { tenant: 't', session: 's1' }, { tenant: 't', session: 'none' }]) {
@@ -248,7 +255,10 @@ export const feedCases: readonly StoreCase[] = [
               Array.from({ length: 1 + (round % 4) }, (_, index) =>
                 writer.commit(
                   r.change({
-                    events: [r.eventRecord(round, { session: `s${index}`, call: `${side}` }), r.eventRecord(round, { session: 'shared' })],
+                    events: [
+                      r.eventRecord(round, { session: `s${index}`, call: `${side}` }),
+                      r.eventRecord(round, { session: 'shared' }),
+                    ],
                   }),
                 ),
               ),

@@ -40,7 +40,10 @@ async function firstAnswerWins(handles: readonly Store[]): Promise<void> {
   await r.insertWaits(handles[0] as Store, r.waitRecord('w1', call.uid), r.waitRecord('w2', call.uid))
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) =>
-      (handles[index % handles.length] as Store).commit({ ...r.answering('w1', `{"value":${index}}`), events: [r.eventRecord(index)] }),
+      (handles[index % handles.length] as Store).commit({
+        ...r.answering('w1', `{"value":${index}}`),
+        events: [r.eventRecord(index)],
+      }),
     ),
   )
   const winners = answers.flatMap((answer, index) => (answer.ok ? [index] : []))
@@ -90,11 +93,15 @@ export const fenceCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       const [call, other] = [r.callRecord('c', { owner: 'w' }), r.callRecord('d')]
       await r.insert(store, call, other)
-      const asking = (uid: string) => r.change({ guards: [{ kind: 'unsettled', call: uid }], steps: [r.stepRecord(uid, 'asked')] })
+      const asking = (uid: string) =>
+        r.change({ guards: [{ kind: 'unsettled', call: uid }], steps: [r.stepRecord(uid, 'asked')] })
       r.accepted(await store.commit(asking('c')))
       r.accepted(await store.commit(asking('d')))
       r.refused(await store.commit(asking('nobody')), { kind: 'unsettled', call: 'nobody' })
-      const settling = r.change({ guards: [r.holds(call)], updateCall: { uid: 'c', progress: r.settled(call), release: true } })
+      const settling = r.change({
+        guards: [r.holds(call)],
+        updateCall: { uid: 'c', progress: r.settled(call), release: true },
+      })
       const [settled, late] = await Promise.all([store.commit(settling), store.commit(asking('c'))])
       r.accepted(settled)
       r.refused(late, { kind: 'unsettled', call: 'c' })
@@ -154,7 +161,11 @@ export const fenceCases: readonly StoreCase[] = [
       const unknown = r.callRecord('nobody')
       r.refused(await store.commit(r.change({ guards: [r.holds(unknown)] })), r.holds(unknown))
       r.accepted(await store.commit(r.change({ guards: [r.holds(call)] })))
-      r.accepted(await store.commit(r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settled(call) } })))
+      r.accepted(
+        await store.commit(
+          r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settled(call) } }),
+        ),
+      )
       r.refused(await store.commit(r.change({ guards: [r.holds(call)] })), r.holds(call))
     },
   },
@@ -168,7 +179,10 @@ export const fenceCases: readonly StoreCase[] = [
       await r.insert(store, call)
       r.accepted(
         await store.commit(
-          r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.progressOf(call), release: true } }),
+          r.change({
+            guards: [r.holds(call)],
+            updateCall: { uid: call.uid, progress: r.progressOf(call), release: true },
+          }),
         ),
       )
       r.accepted(await store.commit(r.change({ guards: [r.holds(call)], steps: [r.stepRecord(call.uid, 'a')] })))
@@ -185,7 +199,11 @@ export const fenceCases: readonly StoreCase[] = [
       const [claimed] = await store.claim('alive', r.tools, 10)
       assert.equal(claimed?.fence, 2)
       await assertWritesNothing(store, call)
-      r.accepted(await store.commit(r.change({ guards: [r.holds(claimed)], updateCall: { uid: call.uid, progress: r.settled(claimed) } })))
+      r.accepted(
+        await store.commit(
+          r.change({ guards: [r.holds(claimed)], updateCall: { uid: call.uid, progress: r.settled(claimed) } }),
+        ),
+      )
       await assertWritesNothing(store, claimed)
     },
   },
@@ -214,7 +232,10 @@ export const fenceCases: readonly StoreCase[] = [
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
           store.commit(
-            r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settled(call, String(index)), release: true } }),
+            r.change({
+              guards: [r.holds(call)],
+              updateCall: { uid: call.uid, progress: r.settled(call, String(index)), release: true },
+            }),
           ),
         ),
       )
@@ -232,11 +253,18 @@ export const fenceCases: readonly StoreCase[] = [
     needs: 'second handle',
     async run(open) {
       const [holder, claimer] = await twoHandles(open)
-      const calls = Array.from({ length: 40 }, (_, index) => r.callRecord(`c${index}`, { owner: 'late', state: 'running' }))
+      const calls = Array.from({ length: 40 }, (_, index) =>
+        r.callRecord(`c${index}`, { owner: 'late', state: 'running' }),
+      )
       await r.insert(holder, ...calls)
       await claimer.renew('alive', 60_000)
       const settling = calls.map((call) =>
-        holder.commit(r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settled(call), release: true } })),
+        holder.commit(
+          r.change({
+            guards: [r.holds(call)],
+            updateCall: { uid: call.uid, progress: r.settled(call), release: true },
+          }),
+        ),
       )
       const claiming = (async () => {
         const claimed: CallRecord[] = []
@@ -273,7 +301,10 @@ export const fenceCases: readonly StoreCase[] = [
     promise: ['WAIT-2'],
     async run(open) {
       const { store } = await open(manualClock())
-      r.refused(await store.commit(r.change({ guards: [r.open('nothing')], events: [r.eventRecord(1)] })), r.open('nothing'))
+      r.refused(
+        await store.commit(r.change({ guards: [r.open('nothing')], events: [r.eventRecord(1)] })),
+        r.open('nothing'),
+      )
       assert.deepEqual(await store.events({ after: 0, limit: 10 }), [])
     },
   },

@@ -23,7 +23,9 @@ export const hintCases: readonly StoreCase[] = [
       }
       await hinted('a hint', false, { insertCall: call, insertWaits: [r.waitRecord('w1', call.uid)] })
       await hinted('an answered wait wakes', true, { resolveWait: { id: 'w1', resolution: '{"value":1}' } })
-      await hinted('a released call wakes', true, { updateCall: { uid: call.uid, progress: r.progressOf(call), release: true } })
+      await hinted('a released call wakes', true, {
+        updateCall: { uid: call.uid, progress: r.progressOf(call), release: true },
+      })
       await hinted('a new call without an owner wakes', true, { insertCall: r.callRecord('c2') })
       stop()
       hints.length = 0

@@ -17,7 +17,11 @@ export const leaseCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       for (const worker of ['a', 'b', 'c']) await store.renew(worker, long)
-      await r.insert(store, r.callRecord('of a', { owner: 'a', state: 'running' }), r.callRecord('of b', { owner: 'b', state: 'running' }))
+      await r.insert(
+        store,
+        r.callRecord('of a', { owner: 'a', state: 'running' }),
+        r.callRecord('of b', { owner: 'b', state: 'running' }),
+      )
       await store.leave('nobody')
       assert.deepEqual(await store.claim('c', r.tools, 10), [])
       await store.leave('a')
@@ -52,7 +56,11 @@ export const leaseCases: readonly StoreCase[] = [
       const { store } = await open(clock)
       await store.renew('silent', 300)
       await store.renew('alive', long)
-      await r.insert(store, r.callRecord('of silent', { owner: 'silent', state: 'running' }), r.callRecord('of alive', { owner: 'alive' }))
+      await r.insert(
+        store,
+        r.callRecord('of silent', { owner: 'silent', state: 'running' }),
+        r.callRecord('of alive', { owner: 'alive' }),
+      )
       const claimed = await r.eventually(clock, 'the end of a lease', async () => {
         const got = await store.claim('next', r.tools, 10)
         return got.length > 0 && got

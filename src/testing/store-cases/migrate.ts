@@ -17,7 +17,11 @@ export const migrateCases: readonly StoreCase[] = [
       await r.insert(store, call)
       r.accepted(
         await store.commit(
-          r.change({ steps: [r.stepRecord('u', 'a')], events: [r.eventRecord(1)], insertWaits: [r.waitRecord('w', 'u')] }),
+          r.change({
+            steps: [r.stepRecord('u', 'a')],
+            events: [r.eventRecord(1)],
+            insertWaits: [r.waitRecord('w', 'u')],
+          }),
         ),
       )
       const { schema } = await store.inspect()
@@ -55,7 +59,9 @@ export const migrateCases: readonly StoreCase[] = [
       const other = await again()
       assert.deepEqual(await other.claim('other', r.tools, 10), [])
       r.accepted(
-        await store.commit(r.change({ guards: [r.holds(call)], updateCall: { uid: 'u', progress: r.settled(call), release: true } })),
+        await store.commit(
+          r.change({ guards: [r.holds(call)], updateCall: { uid: 'u', progress: r.settled(call), release: true } }),
+        ),
       )
     },
   },

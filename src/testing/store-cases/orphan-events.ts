@@ -32,7 +32,13 @@ async function call(store: Store, uid: string, state: 'settled' | 'running', ses
   const ended = state === 'settled' ? { outcome: '{"status":"success","value":null}', settledAt: r.longAgo } : {}
   const insertCall = r.callRecord(uid, { position, state, ...ended })
   r.accepted(
-    await store.commit(r.change({ guards: [r.absent(position)], insertCall, events: [r.eventRecord(r.longAgo, { session, call: uid })] })),
+    await store.commit(
+      r.change({
+        guards: [r.absent(position)],
+        insertCall,
+        events: [r.eventRecord(r.longAgo, { session, call: uid })],
+      }),
+    ),
   )
 }
 
@@ -46,13 +52,23 @@ export const looseCases: readonly StoreCase[] = [
     promise: ['DUR-10', 'FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
-      await tell(store, loose(1), loose(2, { session: '' }), loose(3, { session: 's2' }), loose(4, { tenant: 't2' }), loose(5))
+      await tell(
+        store,
+        loose(1),
+        loose(2, { session: '' }),
+        loose(3, { session: 's2' }),
+        loose(4, { tenant: 't2' }),
+        loose(5),
+      )
       await call(store, 'u', 'settled')
       await erase(store, { settledBefore: r.longAgo + 1, of: { tenant: 'nobody' } })
       await tell(store, r.eventRecord(6, { call: 'erased before' }))
       assert.equal(await erase(store, { of: { tenant: 't', session: 's' } }), 4)
       assert.deepEqual(await told(store), ['t   2', 't s2  3', 't2 s  4'])
-      assert.deepEqual({ ...(await store.erased({ tenant: 't', session: 's' })) }, { count: (await store.erased()).count, position: 7 })
+      assert.deepEqual(
+        { ...(await store.erased({ tenant: 't', session: 's' })) },
+        { count: (await store.erased()).count, position: 7 },
+      )
       assert.equal((await store.erased({ tenant: 't', session: 's2' })).count, 0)
       // It begins anew.
       await tell(store, loose(7))

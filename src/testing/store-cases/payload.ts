@@ -91,7 +91,12 @@ export const payloadCases: readonly StoreCase[] = [
         const events = [r.eventRecord(index, { tenant: name, session: name, call: call.uid })]
         r.accepted(
           await store.commit(
-            r.change({ steps: names.map((key) => r.stepRecord(call.uid, key)), insertWaits: [wait], attachments: [attachment], events }),
+            r.change({
+              steps: names.map((key) => r.stepRecord(call.uid, key)),
+              insertWaits: [wait],
+              attachments: [attachment],
+              events,
+            }),
           ),
         )
         assert.deepEqual(await store.callAt(call.position), call)
@@ -130,7 +135,10 @@ export const payloadCases: readonly StoreCase[] = [
       await r.insert(store, bare, empty)
       assert.deepEqual(await store.call('bare'), bare)
       assert.deepEqual(await store.call('empty'), empty)
-      const steps = [r.stepRecord('bare', 'a', { input: null, value: null }), r.stepRecord('bare', 'b', { input: '', value: '' })]
+      const steps = [
+        r.stepRecord('bare', 'a', { input: null, value: null }),
+        r.stepRecord('bare', 'b', { input: '', value: '' }),
+      ]
       r.accepted(await store.commit(r.change({ steps })))
       assert.deepEqual(
         r.byKey(await store.steps('bare'), (step) => step.key),
@@ -185,7 +193,8 @@ export const payloadCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       const [one, two] = ['one', 'two'].map((tenant) => r.attachmentRecord('id', { tenant, data: Buffer.from(tenant) }))
       r.accepted(await store.commit(r.change({ attachments: [one as never, two as never] })))
-      for (const tenant of ['one', 'two']) assert.equal(Buffer.from((await store.attachment(tenant, 'id'))?.data ?? []).toString(), tenant)
+      for (const tenant of ['one', 'two'])
+        assert.equal(Buffer.from((await store.attachment(tenant, 'id'))?.data ?? []).toString(), tenant)
       assert.equal(await store.attachment('three', 'id'), undefined)
       assert.equal(await store.attachment('one', 'other'), undefined)
     },
@@ -197,7 +206,9 @@ export const payloadCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       assert.equal(await store.settingNow('key'), undefined)
-      const answers = await Promise.all(Array.from({ length: 20 }, async (_, index) => store.setting('key', `value ${index}`)))
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, async (_, index) => store.setting('key', `value ${index}`)),
+      )
       assert.equal(await store.settingNow('key'), answers[0])
       assert.equal(new Set(answers).size, 1)
       assert.equal(await store.setting('key', 'late'), answers[0])

@@ -109,7 +109,9 @@ export const change = (parts: Partial<Change>): Change => ({ guards: [], events:
 
 /** Puts calls on record, all in one tick, and insists that they are. */
 export async function insert(store: Store, ...calls: readonly CallRecord[]): Promise<void> {
-  const answers = await Promise.all(calls.map((call) => store.commit(change({ guards: [absent(call.position)], insertCall: call }))))
+  const answers = await Promise.all(
+    calls.map((call) => store.commit(change({ guards: [absent(call.position)], insertCall: call }))),
+  )
   for (const answer of answers) accepted(answer)
 }
 
@@ -155,7 +157,11 @@ export const tools = ['tool']
  * Looks until there is something, moving the clock between looks. A store with a clock of its own gets real time to let it pass; the
  * deadline is real too.
  */
-export async function eventually<T>(clock: ManualClock, what: string, look: () => Promise<T | undefined | false>): Promise<T> {
+export async function eventually<T>(
+  clock: ManualClock,
+  what: string,
+  look: () => Promise<T | undefined | false>,
+): Promise<T> {
   const giveUp = systemClock.monotonic() + 10_000
   for (;;) {
     const found = await look()

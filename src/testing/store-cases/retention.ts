@@ -45,7 +45,11 @@ async function openCall(store: Store, uid: string, session: string, state: CallR
 }
 
 /** Page by page to the end. */
-async function eraseAll(store: Store, query: Omit<EraseQuery, 'after' | 'limit'>, limit = 100): Promise<Omit<ErasedPage, 'next'>> {
+async function eraseAll(
+  store: Store,
+  query: Omit<EraseQuery, 'after' | 'limit'>,
+  limit = 100,
+): Promise<Omit<ErasedPage, 'next'>> {
   const sum = { calls: 0, events: 0, attachments: 0 }
   for (let after: string | null = ''; after !== null;) {
     const page: ErasedPage = await store.erase({ ...query, after, limit })
@@ -69,14 +73,22 @@ export const retentionCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       await settledCall(store, 'u1')
-      assert.deepEqual(await eraseAll(store, { of: { tenant: 't', session: 's' } }), { calls: 1, events: 3, attachments: 0 })
+      assert.deepEqual(await eraseAll(store, { of: { tenant: 't', session: 's' } }), {
+        calls: 1,
+        events: 3,
+        attachments: 0,
+      })
       assert.equal(await store.call('u1'), undefined)
       assert.equal(await store.callAt(r.place({ id: 'u1' })), undefined)
       assert.deepEqual(await store.steps('u1'), [])
       assert.deepEqual(await store.waitsOf('u1'), [])
       assert.equal(await store.waitByKeyHash('key of w u1'), undefined)
       assert.deepEqual(await store.events(all), [])
-      assert.deepEqual(await eraseAll(store, { of: { tenant: 't', session: 's' } }), { calls: 0, events: 0, attachments: 0 })
+      assert.deepEqual(await eraseAll(store, { of: { tenant: 't', session: 's' } }), {
+        calls: 0,
+        events: 0,
+        attachments: 0,
+      })
       await settledCall(store, 'u1')
       assert.deepEqual(await uidsOf(store, 's'), ['u1'])
     },
@@ -94,7 +106,10 @@ export const retentionCases: readonly StoreCase[] = [
       await eraseAll(store, { settledBefore: r.longAgo })
       assert.deepEqual(await uidsOf(store, 's'), ['a'])
       await eraseAll(store, { of: { tenant: 't', session: 's' } })
-      assert.deepEqual([await uidsOf(store, 's'), await uidsOf(store, 's2'), await uidsOf(store, 's', 't2')], [[], ['b'], ['c']])
+      assert.deepEqual(
+        [await uidsOf(store, 's'), await uidsOf(store, 's2'), await uidsOf(store, 's', 't2')],
+        [[], ['b'], ['c']],
+      )
       await eraseAll(store, { of: { tenant: 't2' }, settledBefore: r.longAgo + 1 })
       assert.deepEqual([await uidsOf(store, 's', 't2'), await uidsOf(store, 'late', 't2')], [[], ['d']])
       await eraseAll(store, { settledBefore: r.longAgo + 1 })
@@ -117,7 +132,11 @@ export const retentionCases: readonly StoreCase[] = [
       await settledCall(store, 'free', { session: 'free' })
       const before = (await store.events(all)).length
       for (const state of states) await eraseAll(store, { of: { tenant: 't', session: state } })
-      assert.deepEqual(await eraseAll(store, { settledBefore: r.longAgo + 1 }, 1), { calls: 1, events: 3, attachments: 0 })
+      assert.deepEqual(await eraseAll(store, { settledBefore: r.longAgo + 1 }, 1), {
+        calls: 1,
+        events: 3,
+        attachments: 0,
+      })
       await eraseAll(store, { of: { tenant: 't' } }, 1)
       for (const state of states) assert.deepEqual(await uidsOf(store, state), [`done ${state}`, `open ${state}`])
       assert.equal((await store.events(all)).length, before - 3)
@@ -129,12 +148,17 @@ export const retentionCases: readonly StoreCase[] = [
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
-      for (let n = 0; n < 25; n++) await settledCall(store, `u${n}`, { session: `s${n % 3}`, settledAt: r.longAgo + (n % 4) })
+      for (let n = 0; n < 25; n++)
+        await settledCall(store, `u${n}`, { session: `s${n % 3}`, settledAt: r.longAgo + (n % 4) })
       await openCall(store, 'open', 's1', 'parked')
       const first = await store.erase({ settledBefore: r.longAgo + 10, after: '', limit: 4 })
       assert.deepEqual([first.calls, first.events], [4, 12])
       assert.notEqual(first.next, null)
-      assert.deepEqual(await eraseAll(store, { settledBefore: r.longAgo + 10 }, 4), { calls: 13, events: 39, attachments: 0 })
+      assert.deepEqual(await eraseAll(store, { settledBefore: r.longAgo + 10 }, 4), {
+        calls: 13,
+        events: 39,
+        attachments: 0,
+      })
       assert.equal((await uidsOf(store, 's1')).length, 9)
     },
   },
@@ -148,7 +172,10 @@ export const retentionCases: readonly StoreCase[] = [
       const other = await again()
       for (let n = 0; n < 40; n++) await settledCall(store, `u${n}`, { session: `s${n % 5}` })
       const sums = await Promise.all([store, other].map((each) => eraseAll(each, { settledBefore: r.longAgo + 1 }, 3)))
-      assert.deepEqual([sums.reduce((sum, { calls }) => sum + calls, 0), sums.reduce((sum, { events }) => sum + events, 0)], [40, 120])
+      assert.deepEqual(
+        [sums.reduce((sum, { calls }) => sum + calls, 0), sums.reduce((sum, { events }) => sum + events, 0)],
+        [40, 120],
+      )
       assert.deepEqual(await store.events(all), [])
     },
   },
@@ -161,8 +188,16 @@ export const retentionCases: readonly StoreCase[] = [
       await settledCall(store, 'a', { session: 'a' })
       await settledCall(store, 'b', { session: 'b' })
       await settledCall(store, 'x', { tenant: 't2', session: 'a' })
-      const use = (call: string, id: string, tenant = 't'): { tenant: string; id: string; call: string } => ({ tenant, id, call })
-      const files = [r.attachmentRecord('both'), r.attachmentRecord('own'), r.attachmentRecord('both', { tenant: 't2' })]
+      const use = (call: string, id: string, tenant = 't'): { tenant: string; id: string; call: string } => ({
+        tenant,
+        id,
+        call,
+      })
+      const files = [
+        r.attachmentRecord('both'),
+        r.attachmentRecord('own'),
+        r.attachmentRecord('both', { tenant: 't2' }),
+      ]
       const uses = [use('a', 'both'), use('b', 'both'), use('a', 'own'), use('x', 'both', 't2')]
       r.accepted(await store.commit(r.change({ attachments: files, uses })))
       r.accepted(await store.commit(r.change({ uses: [use('a', 'own')] })))
@@ -188,7 +223,11 @@ export const retentionCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       await settledCall(store, 'a', { session: 'a' })
       await settledCall(store, 'b', { session: 'b' })
-      r.accepted(await store.commit(r.change({ attachments: [r.attachmentRecord('x')], uses: [{ tenant: 't', id: 'x', call: 'a' }] })))
+      r.accepted(
+        await store.commit(
+          r.change({ attachments: [r.attachmentRecord('x')], uses: [{ tenant: 't', id: 'x', call: 'a' }] }),
+        ),
+      )
       await store.commit(r.change({ guards: [r.open('nothing')], uses: [{ tenant: 't', id: 'x', call: 'b' }] }))
       assert.equal((await eraseAll(store, { of: { tenant: 't', session: 'a' } })).attachments, 1)
     },
@@ -199,7 +238,8 @@ export const retentionCases: readonly StoreCase[] = [
     promise: ['DUR-10', 'FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
-      const seqs = async (): Promise<number[]> => (await store.events({ ...all, of: { tenant: 't', session: 's' } })).map(({ seq }) => seq)
+      const seqs = async (): Promise<number[]> =>
+        (await store.events({ ...all, of: { tenant: 't', session: 's' } })).map(({ seq }) => seq)
       await settledCall(store, 'a')
       await settledCall(store, 'b', { settledAt: r.longAgo + 5 })
       await eraseAll(store, { settledBefore: r.longAgo + 6 })
@@ -288,7 +328,10 @@ export const retentionCases: readonly StoreCase[] = [
       for (const [n, state] of states.entries()) {
         const position = r.place({ tenant: n === 0 ? 't2' : 't', session: n < 2 ? 's' : 's2', id: state })
         const owner = ['lives', 'gone', null][n] ?? null
-        await r.insert(store, r.callRecord(`u${n} \\ \0`, { position, state, wait: state === 'parked' ? 'w' : null, owner, deaths: n }))
+        await r.insert(
+          store,
+          r.callRecord(`u${n} \\ \0`, { position, state, wait: state === 'parked' ? 'w' : null, owner, deaths: n }),
+        )
       }
       await settledCall(store, 'done')
       const uids = async (query: Partial<Parameters<Store['unsettled']>[0]>): Promise<string[]> =>
@@ -313,7 +356,10 @@ export const retentionCases: readonly StoreCase[] = [
       })
       assert.deepEqual([first?.alive, second?.alive], [true, false])
       const facts = await store.inspect()
-      assert.deepEqual([facts.position, facts.workers.map(({ id, leaseMs }) => [id, leaseMs > 0])], [3, [['lives', true]]])
+      assert.deepEqual(
+        [facts.position, facts.workers.map(({ id, leaseMs }) => [id, leaseMs > 0])],
+        [3, [['lives', true]]],
+      )
     },
   },
 ]

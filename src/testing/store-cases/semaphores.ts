@@ -11,10 +11,15 @@ const long = 600_000
 
 const take = (holder: string, ...places: (string | TakenPlace)[]): Change =>
   r.change({
-    take: { holder, worker: 'w', places: places.map((each) => (typeof each === 'string' ? { name: each, capacity: 1 } : each)) },
+    take: {
+      holder,
+      worker: 'w',
+      places: places.map((each) => (typeof each === 'string' ? { name: each, capacity: 1 } : each)),
+    },
   })
 const line = (holder: string, name: string, worker = 'w'): Change => r.change({ line: { holder, worker, name } })
-const give = (holder: string, ...names: string[]): Change => r.change({ give: names.length > 0 ? { holder, names } : { holder } })
+const give = (holder: string, ...names: string[]): Change =>
+  r.change({ give: names.length > 0 ? { holder, names } : { holder } })
 const noRoom = (answer: Committed, name: string): void => r.refused(answer, { kind: 'room', name })
 const rate = (entry: string, ms: number, capacity = 1): TakenPlace => ({ name: 'rate', capacity, lasts: { ms, entry } })
 const holders = async (store: Store, name: string): Promise<string[]> =>
@@ -101,7 +106,9 @@ export const placeCases: readonly StoreCase[] = [
       noRoom(await store.commit(take('new', 'k')), 'k')
       noRoom(await store.commit(take('c', 'k')), 'k')
       assert.deepEqual(
-        await store.full(['new', 'c', 'b'].map((holder) => ({ holder, worker: 'w', places: [{ name: 'k', capacity: 1 }] }))),
+        await store.full(
+          ['new', 'c', 'b'].map((holder) => ({ holder, worker: 'w', places: [{ name: 'k', capacity: 1 }] })),
+        ),
         [true, true, false],
       )
       r.accepted(await store.commit(take('b', 'k')))
@@ -195,7 +202,9 @@ export const placeCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       const answers = await Promise.all(
-        [take('a', 'k'), take('b', 'k'), give('a'), take('c', 'k'), take('d', 'k'), take('d', 'l')].map((each) => store.commit(each)),
+        [take('a', 'k'), take('b', 'k'), give('a'), take('c', 'k'), take('d', 'k'), take('d', 'l')].map((each) =>
+          store.commit(each),
+        ),
       )
       for (const at of [0, 2, 3, 5]) r.accepted(answers[at] as Committed)
       for (const at of [1, 4]) noRoom(answers[at] as Committed, 'k')
@@ -211,7 +220,10 @@ export const placeCases: readonly StoreCase[] = [
       const { store, again } = await open(manualClock())
       const other = await again()
       for (let round = 0; round < 10; round++) {
-        const [one, two] = await Promise.all([store.commit(take('a', `k${round}`)), other.commit(take('b', `k${round}`))])
+        const [one, two] = await Promise.all([
+          store.commit(take('a', `k${round}`)),
+          other.commit(take('b', `k${round}`)),
+        ])
         assert.equal(Number(one.ok) + Number(two.ok), 1)
       }
     },

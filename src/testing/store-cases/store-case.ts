@@ -55,7 +55,8 @@ export interface StoreTraits {
 /** Why a case cannot run on such a store; null if it can. */
 export function reasonToSkip(each: StoreCase, traits: StoreTraits): string | null {
   if (each.needs === 'second handle' && !traits.persistent) return 'its data live in one handle'
-  if (each.needs === 'given clock' && traits.clock === 'own') return 'its leases count by its own clock, which no test can move'
+  if (each.needs === 'given clock' && traits.clock === 'own')
+    return 'its leases count by its own clock, which no test can move'
   return null
 }
 

@@ -22,7 +22,15 @@ import { placeCases } from './semaphores.ts'
 import { retentionCases } from './retention.ts'
 import { waitCases } from './wait.ts'
 
-export { type Need, type OpenedStore, type OpenStore, reasonToSkip, type StoreCase, type StoreTraits, titleOf } from './store-case.ts'
+export {
+  type Need,
+  type OpenedStore,
+  type OpenStore,
+  reasonToSkip,
+  type StoreCase,
+  type StoreTraits,
+  titleOf,
+} from './store-case.ts'
 
 export const storeCases: readonly StoreCase[] = [
   ...commitCases,

@@ -15,7 +15,8 @@ export const timerCases: readonly StoreCase[] = [
       const at = { late: 500, now: 300, first: 100, answered: 200, second: 250 }
       await r.insertWaits(store, ...Object.entries(at).map(([id, deadline]) => r.waitRecord(id, 'c1', { deadline })))
       r.accepted(await store.commit(r.answering('answered')))
-      const due = async (now: number, limit: number): Promise<string[]> => (await store.dueWaits(now, limit)).map((wait) => wait.id)
+      const due = async (now: number, limit: number): Promise<string[]> =>
+        (await store.dueWaits(now, limit)).map((wait) => wait.id)
       assert.deepEqual(await due(99, 10), [])
       assert.deepEqual(await due(300, 10), ['first', 'second', 'now'])
       assert.deepEqual(await due(299, 10), ['first', 'second'])
@@ -30,7 +31,11 @@ export const timerCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       assert.equal(await store.nextDeadline(), undefined)
-      await r.insertWaits(store, r.waitRecord('w1', 'c1', { deadline: 2_000 }), r.waitRecord('w2', 'c2', { deadline: 9_000_000_000_000 }))
+      await r.insertWaits(
+        store,
+        r.waitRecord('w1', 'c1', { deadline: 2_000 }),
+        r.waitRecord('w2', 'c2', { deadline: 9_000_000_000_000 }),
+      )
       assert.equal(await store.nextDeadline(), 2_000)
       r.accepted(await store.commit(r.answering('w1')))
       assert.equal(await store.nextDeadline(), 9_000_000_000_000)

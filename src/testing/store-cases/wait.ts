@@ -7,7 +7,8 @@ import type { Store } from '../../store/store.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-const running = (uid: string): CallRecord => r.callRecord(uid, { owner: 'w', state: 'running', attempt: 1, startedAt: 5 })
+const running = (uid: string): CallRecord =>
+  r.callRecord(uid, { owner: 'w', state: 'running', attempt: 1, startedAt: 5 })
 
 /** Parks calls on one handle while another answers their waits. Whichever came first, no call may be parked on an answered wait. */
 async function raceToPark(parker: Store, answerer: Store): Promise<void> {
@@ -19,7 +20,9 @@ async function raceToPark(parker: Store, answerer: Store): Promise<void> {
       const park = () => parker.commit(r.parking(call, `wait of ${call.uid}`))
       const answer = () => answerer.commit(r.answering(`wait of ${call.uid}`))
       const [first, second] = index % 2 ? [park(), answer()] : [answer(), park()]
-      return index % 2 ? { parked: await first, answered: await second } : { parked: await second, answered: await first }
+      return index % 2
+        ? { parked: await first, answered: await second }
+        : { parked: await second, answered: await first }
     }),
   )
   for (const [index, call] of calls.entries()) {
@@ -49,7 +52,9 @@ export const waitCases: readonly StoreCase[] = [
       )
       r.accepted(await store.commit(r.parking(answered, 'w')))
       r.accepted(await store.commit(r.parking(elsewhere, 'wait of elsewhere')))
-      r.accepted(await store.commit(r.change({ updateCall: { uid: done.uid, progress: r.settled(done), release: true } })))
+      r.accepted(
+        await store.commit(r.change({ updateCall: { uid: done.uid, progress: r.settled(done), release: true } })),
+      )
       // A second wait of the same call, while it is parked on the first.
       r.accepted(await store.commit(r.answering('second')))
       assert.equal((await store.call(answered.uid))?.state, 'parked')
@@ -60,7 +65,10 @@ export const waitCases: readonly StoreCase[] = [
       assert.deepEqual(await store.call(busy.uid), busy)
       assert.equal((await store.call(done.uid))?.state, 'settled')
       assert.equal((await store.call(elsewhere.uid))?.state, 'parked')
-      assert.deepEqual((await store.claim('next', r.tools, 10)).map((call) => call.uid).toSorted(), ['answered', 'busy'])
+      assert.deepEqual((await store.claim('next', r.tools, 10)).map((call) => call.uid).toSorted(), [
+        'answered',
+        'busy',
+      ])
     },
   },
   {
@@ -106,7 +114,11 @@ export const waitCases: readonly StoreCase[] = [
     promise: ['WAIT-3'],
     async run(open) {
       const { store } = await open(manualClock())
-      const waits = [r.waitRecord('w1', 'c1', { deadline: 8_640_000_000_000_000 }), r.waitRecord('w2', 'c1'), r.waitRecord('w3', 'c2')]
+      const waits = [
+        r.waitRecord('w1', 'c1', { deadline: 8_640_000_000_000_000 }),
+        r.waitRecord('w2', 'c1'),
+        r.waitRecord('w3', 'c2'),
+      ]
       await r.insertWaits(store, ...waits)
       r.accepted(await store.commit(r.answering('w2', '{"value":null}')))
       const now = waits.map((wait) => (wait.id === 'w2' ? { ...wait, resolution: '{"value":null}' } : wait))

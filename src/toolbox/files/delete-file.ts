@@ -17,9 +17,10 @@ export const deleteFile = tool({
   title: 'Delete a file',
   description:
     'Delete a file, or a directory: an empty one, or with recursive: true one with all that is in it. It cannot be brought back.',
-  input: object<Input>({ path: pathField, recursive: flag('Whether a directory is deleted with all that is in it; false if left out') }, [
-    'recursive',
-  ]),
+  input: object<Input>(
+    { path: pathField, recursive: flag('Whether a directory is deleted with all that is in it; false if left out') },
+    ['recursive'],
+  ),
   output: object({ path: text('The path'), deleted: flag('True: it is gone') }),
   hints: { destructive: true, idempotent: true },
   concurrency: 'exclusive',
@@ -36,7 +37,8 @@ export const deleteFile = tool({
     const before = await told(path, () => ctx.files.stat(path))
     const found = await ctx.step('look', () => (before ? { path: before.path, hash: before.hash } : null))
     if (found === null) throw fail(`File not found: ${shown(path)}`, { code: 'file_not_found' })
-    if (found.path === '/') throw fail('The root of the workspace cannot be deleted', { code: 'root_refused', class: 'permission_denied' })
+    if (found.path === '/')
+      throw fail('The root of the workspace cannot be deleted', { code: 'root_refused', class: 'permission_denied' })
     if (before) keepOthers(path, before, found.hash, ctx)
     await told(path, () => ctx.files.remove(path, { recursive }))
     return { path: found.path, deleted: true }

@@ -60,24 +60,34 @@ export const editFile = tool({
       edits: [{ old_text: '- [ ] call Bea', new_text: '- [x] call Bea' }],
     },
   ],
-  execute: ({ path, expected_hash: expected, edits }, ctx) => told(path, () => edit({ path, expected_hash: expected, edits }, ctx)),
+  execute: ({ path, expected_hash: expected, edits }, ctx) =>
+    told(path, () => edit({ path, expected_hash: expected, edits }, ctx)),
 })
 
 async function edit({ path, expected_hash: expected, edits }: Input, ctx: ToolContext) {
   const { stat, text: content } = await ctx.files.read(path)
   if (!isText(content))
-    throw fail(`File '${shown(path)}' is not a text file. edit_file only supports text files; use write_file for binary/base64 content.`, {
-      code: 'not_text',
-    })
+    throw fail(
+      `File '${shown(path)}' is not a text file. edit_file only supports text files; use write_file for binary/base64 content.`,
+      {
+        code: 'not_text',
+      },
+    )
   const isExpected = stat.hash === expected
   // In a second attempt it may be our own result that stands there: then the plan is on record.
   if (!isExpected && ctx.attempt === 1) throw changed(path, expected, stat.hash)
   const result = isExpected ? edited(stat.path, content, edits) : undefined
-  const plan = await ctx.step('plan', () => result && { hash: hashOf(result.text), bytes: Buffer.byteLength(result.text), ...result.diff })
+  const plan = await ctx.step(
+    'plan',
+    () => result && { hash: hashOf(result.text), bytes: Buffer.byteLength(result.text), ...result.diff },
+  )
   if (!plan || (!result && stat.hash !== plan.hash)) throw changed(path, expected, stat.hash)
   if (result) {
     try {
-      await ctx.files.write(path, result.text, { ifHash: expected, ...(stat.mediaType === null ? {} : { mediaType: stat.mediaType }) })
+      await ctx.files.write(path, result.text, {
+        ifHash: expected,
+        ...(stat.mediaType === null ? {} : { mediaType: stat.mediaType }),
+      })
     } catch (error) {
       if (!(error instanceof PawlError) || error.code !== 'file_changed') throw error
       throw changed(path, expected, (await ctx.files.stat(path))?.hash ?? null)

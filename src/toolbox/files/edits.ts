@@ -38,7 +38,8 @@ export function edited(path: string, given: string, replacements: readonly Repla
     text: text.replaceAll('\n', ending),
   }))
   const text = `${prefix}${applied(original, placed)}`
-  if (text === given) refuse(`The edits change nothing in '${path}': every new_text is what stands there already.`, 'nothing_to_change')
+  if (text === given)
+    refuse(`The edits change nothing in '${path}': every new_text is what stands there already.`, 'nothing_to_change')
   return { text, diff: diffOf(path, plain, changing) }
 }
 
@@ -48,11 +49,15 @@ function editOf(plain: string, { old_text, new_text }: Replacement): Edit {
   const start = plain.indexOf(old)
   if (start === -1) refuse(`Could not find an exact match for old_text: '${quoted(old)}'`, 'old_text_not_found')
   if (plain.indexOf(old, start + 1) !== -1)
-    refuse(`old_text is ambiguous and matched multiple locations: '${quoted(old)}'. Give more of the text around it.`, 'old_text_ambiguous')
+    refuse(
+      `old_text is ambiguous and matched multiple locations: '${quoted(old)}'. Give more of the text around it.`,
+      'old_text_ambiguous',
+    )
   return { start, end: start + old.length, text: plainOf(new_text, false) }
 }
 
-const plainOf = (text: string, strip = true): string => plainEndings(strip && text.startsWith(mark) ? text.slice(1) : text)
+const plainOf = (text: string, strip = true): string =>
+  plainEndings(strip && text.startsWith(mark) ? text.slice(1) : text)
 const quoted = (text: string): string => (text.length <= 120 ? text : `${text.slice(0, 119).toWellFormed()}…`)
 
 /** \r\n as \n. In place: to put a text together from millions of parts takes seconds. */

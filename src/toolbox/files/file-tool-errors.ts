@@ -7,24 +7,34 @@ import type { FileStat } from '../../core/session-files.ts'
 import { fail, type FailureClass, retry, type ToolFailure } from '../../core/outcome.ts'
 import { text } from '../schema-fields.ts'
 
-export const pathField = text('A path in the workspace: notes/today.md, /notes/today.md and /workspace/notes/today.md are the same file', {
-  minLength: 1,
-})
+export const pathField = text(
+  'A path in the workspace: notes/today.md, /notes/today.md and /workspace/notes/today.md are the same file',
+  {
+    minLength: 1,
+  },
+)
 
 /** By code: how a program is to take it, and the sentence; without one the files' own. */
 const sayings: Readonly<Record<string, { readonly class: FailureClass; readonly says?: (path: string) => string }>> = {
   file_path_invalid: { class: 'invalid_request' },
   file_pattern_invalid: { class: 'invalid_request' },
   file_not_found: { class: 'execution', says: (path) => `File not found: ${path}` },
-  file_is_directory: { class: 'execution', says: (path) => `Path '${path}' is a directory, not a file. Use list_directory instead.` },
+  file_is_directory: {
+    class: 'execution',
+    says: (path) => `Path '${path}' is a directory, not a file. Use list_directory instead.`,
+  },
   file_not_directory: { class: 'execution' },
   file_exists: { class: 'execution' },
   file_changed: { class: 'execution' },
-  file_readonly: { class: 'permission_denied', says: (path) => `'${path}' is kept by the runtime and cannot be changed.` },
+  file_readonly: {
+    class: 'permission_denied',
+    says: (path) => `'${path}' is kept by the runtime and cannot be changed.`,
+  },
   file_not_plain: { class: 'permission_denied' },
   directory_not_empty: {
     class: 'execution',
-    says: (path) => `Directory '${path}' is not empty. Give recursive: true to delete it with all that is in it. Nothing was deleted.`,
+    says: (path) =>
+      `Directory '${path}' is not empty. Give recursive: true to delete it with all that is in it. Nothing was deleted.`,
   },
   file_too_large: { class: 'resource_limit', says: (path) => `'${path}' is larger than a file of the session may be.` },
   files_full: { class: 'resource_limit' },
@@ -43,13 +53,19 @@ export function sayingOf(error: unknown, path: string): ToolFailure | undefined 
   if (!(error instanceof PawlError)) return undefined
   const { code, message } = error
   // Nothing was done: it may be tried again.
-  if (code === 'file_busy') return retry({ message: `Others keep changing '${shown(path)}'. Try again.`, code, after: 100 })
+  if (code === 'file_busy')
+    return retry({ message: `Others keep changing '${shown(path)}'. Try again.`, code, after: 100 })
   const saying = Object.hasOwn(sayings, code) ? sayings[code] : undefined
   return saying && fail(saying.says?.(shown(path)) ?? message, { code, class: saying.class })
 }
 
 /** In an attempt after the first: a file that is not the one that was found at first was put there by somebody else meanwhile, and stays. */
-export function keepOthers(path: string, now: FileStat, first: string | null, { attempt }: { readonly attempt: number }): void {
+export function keepOthers(
+  path: string,
+  now: FileStat,
+  first: string | null,
+  { attempt }: { readonly attempt: number },
+): void {
   if (attempt === 1 || now.hash === null || now.hash === first) return
   throw fail(
     `File '${shown(path)}' was changed by others while this call was interrupted; it is left as it is. Look at it before you try again.`,
@@ -70,4 +86,5 @@ export const baseName = ({ path }: { readonly path?: string }): string | undefin
 /** Bytes that are a text a model can read. */
 export const isText = (text: string | null): text is string => text !== null && !text.includes('\0')
 
-export const hashOf = (bytes: string | Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+export const hashOf = (bytes: string | Uint8Array): string =>
+  `sha256:${createHash('sha256').update(bytes).digest('hex')}`

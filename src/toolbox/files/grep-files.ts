@@ -30,7 +30,8 @@ const mostShown = 1000
 const deadlineMs = 800
 const readAtOnce = 8
 
-const around = (where: string) => whole(`How many lines ${where} each match to show: 0 to 20; 0 if left out`, { minimum: 0, maximum: 20 })
+const around = (where: string) =>
+  whole(`How many lines ${where} each match to show: 0 to 20; 0 if left out`, { minimum: 0, maximum: 20 })
 
 export const grepFiles = tool({
   name: 'grep_files',
@@ -40,10 +41,13 @@ export const grepFiles = tool({
   input: object<Input>(
     {
       pattern: text('A regular expression, matched line by line', { minLength: 1, maxLength: 1000 }),
-      path_pattern: text('Where to look: a glob such as src/**/*.ts, *.md or {a,b}/**, or a directory; everywhere if left out', {
-        minLength: 1,
-        maxLength: 500,
-      }),
+      path_pattern: text(
+        'Where to look: a glob such as src/**/*.ts, *.md or {a,b}/**, or a directory; everywhere if left out',
+        {
+          minLength: 1,
+          maxLength: 500,
+        },
+      ),
       before_context: around('before'),
       after_context: around('after'),
       offset: whole('How many matches to leave out; 0 if left out', { minimum: 0 }),
@@ -146,13 +150,16 @@ async function filesIn(pattern: string | undefined, ctx: ToolContext): Promise<{
   if (named?.kind === 'file') return { found: [named], more: false }
   const top = named && `${named.path === '/' ? '' : named.path}/`
   // What stands for itself in a name may stand for more in a pattern, so others may be met as well.
-  const glob = top === undefined ? (given.includes('/') ? given : `**/${given}`) : `${top.replaceAll(/[*?[\]{}]/g, '?')}**`
+  const glob =
+    top === undefined ? (given.includes('/') ? given : `**/${given}`) : `${top.replaceAll(/[*?[\]{}]/g, '?')}**`
   const isMeant = ({ kind, path }: FileStat): boolean => kind === 'file' && (top === undefined || path.startsWith(top))
   const found: FileStat[] = []
   for (;;) {
     ctx.signal.throwIfAborted()
     const after = found.at(-1)?.path
-    const page = await told(given, () => ctx.files.glob(glob, { limit: 1000, ...(after === undefined ? {} : { after }) }))
+    const page = await told(given, () =>
+      ctx.files.glob(glob, { limit: 1000, ...(after === undefined ? {} : { after }) }),
+    )
     found.push(...page.entries)
     if (!page.more || found.length >= mostFiles) return { found: found.filter(isMeant), more: page.more }
   }
@@ -201,7 +208,10 @@ async function scan(found: readonly FileStat[], ctx: ToolContext): Promise<Scann
 }
 
 /** Undefined if it is gone, or something else now. */
-async function textOf(path: string, ctx: ToolContext): Promise<{ path: string; text: string | null; bytes: number } | undefined> {
+async function textOf(
+  path: string,
+  ctx: ToolContext,
+): Promise<{ path: string; text: string | null; bytes: number } | undefined> {
   try {
     const { text, bytes } = await ctx.files.read(path)
     return { path, text, bytes: bytes.length }
@@ -214,7 +224,10 @@ async function textOf(path: string, ctx: ToolContext): Promise<{ path: string; t
 function answered(answer: Matched, pattern: string) {
   if ('matches' in answer) return answer
   if ('invalid' in answer)
-    throw fail(`Invalid regex pattern: ${reasonIn(answer.invalid, pattern)}`, { code: 'invalid_pattern', class: 'invalid_request' })
+    throw fail(`Invalid regex pattern: ${reasonIn(answer.invalid, pattern)}`, {
+      code: 'invalid_pattern',
+      class: 'invalid_request',
+    })
   if ('late' in answer)
     throw fail(
       `The pattern was stopped after ${answer.late} ms: it takes too long on these files. Use a simpler one, without a repetition inside a repetition such as (a+)+, or a narrower path_pattern.`,

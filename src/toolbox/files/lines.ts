@@ -31,7 +31,8 @@ export class Lines {
     this.text = text
     this.count = countLines(text)
     this.#starts = new Uint32Array(this.count)
-    for (let at = 0, line = 1; line < this.count; at++) if (text.charCodeAt(at) === ending) this.#starts[line++] = at + 1
+    for (let at = 0, line = 1; line < this.count; at++)
+      if (text.charCodeAt(at) === ending) this.#starts[line++] = at + 1
   }
 
   at(line: number): string {

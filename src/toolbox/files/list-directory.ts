@@ -93,11 +93,11 @@ async function everything(path: string, ctx: ToolContext): Promise<{ all: readon
   for (;;) {
     ctx.signal.throwIfAborted()
     const after = all.at(-1)?.path
-    const page = await told(path, () => ctx.files.list(path, { limit: 1000, ...(after === undefined ? {} : { after }) })).catch(
-      (error: unknown) => {
-        throw renamed(error, path)
-      },
-    )
+    const page = await told(path, () =>
+      ctx.files.list(path, { limit: 1000, ...(after === undefined ? {} : { after }) }),
+    ).catch((error: unknown) => {
+      throw renamed(error, path)
+    })
     all.push(...page.entries)
     if (!page.more || all.length >= mostCounted) return { all, more: page.more }
   }
@@ -107,7 +107,8 @@ async function everything(path: string, ctx: ToolContext): Promise<{ all: readon
 function renamed(error: unknown, path: string): unknown {
   const { code } = (error as { failure?: { code?: string } }).failure ?? {}
   if (code === 'file_not_found') return fail(`Directory not found: ${shown(path)}`, { code })
-  if (code === 'file_not_directory') return fail(`Path '${shown(path)}' is a file, not a directory. Use read_file instead.`, { code })
+  if (code === 'file_not_directory')
+    return fail(`Path '${shown(path)}' is a file, not a directory. Use read_file instead.`, { code })
   return error
 }
 

@@ -81,7 +81,8 @@ export const readFile = tool({
 
 function imageOf({ stat, bytes }: FileContent, mediaType: string, ctx: ToolContext) {
   const about = { media_type: mediaType, read_mode: 'image' }
-  if (bytes.length > mostImageBytes) return { ...about, note: `An image of more than ${mostImageBytes} bytes is not shown.` }
+  if (bytes.length > mostImageBytes)
+    return { ...about, note: `An image of more than ${mostImageBytes} bytes is not shown.` }
   return { ...about, image: ctx.attachments.create(bytes, { mediaType, name: stat.name }) }
 }
 
@@ -144,8 +145,11 @@ function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, l
 /** Where to read on: after the page, or at the beginning for what was read from its end. */
 function nextOf({ isTail, start, end, total }: { isTail: boolean; start: number; end: number; total: number }) {
   if (isTail && start > 0)
-    return { next: { offset: 0, hint: `These are the last lines. Call read_file with offset 0 to read the first ${start}.` } }
-  if (end < total) return { next: { offset: end, hint: `Call read_file with offset ${end} to read on at line ${end + 1}.` } }
+    return {
+      next: { offset: 0, hint: `These are the last lines. Call read_file with offset 0 to read the first ${start}.` },
+    }
+  if (end < total)
+    return { next: { offset: end, hint: `Call read_file with offset ${end} to read on at line ${end + 1}.` } }
   return {}
 }
 

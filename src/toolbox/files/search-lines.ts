@@ -68,7 +68,8 @@ function found(expression: RegExp, { files, before, after, offset, limit, mostBy
       if (!place) continue
       total++
       if (full || total <= offset || matches.length >= limit) continue
-      const around = (from: number, to: number): string[] => lines.slice(Math.max(0, from), to).map((each) => shown(bare(each), 0))
+      const around = (from: number, to: number): string[] =>
+        lines.slice(Math.max(0, from), to).map((each) => shown(bare(each), 0))
       const match = {
         path,
         line_number: at + 1,

@@ -12,7 +12,8 @@ interface Input {
 export const statFile = tool({
   name: 'stat_file',
   title: 'Look up a file',
-  description: 'Tell whether there is a file or directory at a path, how large it is, and when it was changed, without reading it.',
+  description:
+    'Tell whether there is a file or directory at a path, how large it is, and when it was changed, without reading it.',
   input: object<Input>({ path: pathField }),
   output: object(
     {

@@ -51,10 +51,15 @@ export const writeFile = tool({
     const bytes = encoding === 'text' ? content : bytesOf(content)
     const before = await told(path, () => ctx.files.stat(path))
     // Recorded: after a crash it is still what stood there at first.
-    const { existed, hash } = await ctx.step('look', () => ({ existed: before !== undefined, hash: before?.hash ?? null }))
+    const { existed, hash } = await ctx.step('look', () => ({
+      existed: before !== undefined,
+      hash: before?.hash ?? null,
+    }))
     const isOurs = ctx.attempt > 1 && before?.hash === hashOf(bytes)
     if (before && !isOurs) keepOthers(path, before, hash, ctx)
-    const { stat, created } = isOurs ? { stat: before, created: !existed } : await told(path, () => written({ path, bytes, existed }, ctx))
+    const { stat, created } = isOurs
+      ? { stat: before, created: !existed }
+      : await told(path, () => written({ path, bytes, existed }, ctx))
     return { path: stat.path, size_bytes: stat.bytes, created, content_hash: stat.hash ?? '' }
   },
 })
@@ -65,7 +70,10 @@ interface Writing {
   readonly existed: boolean
 }
 
-async function written({ path, bytes, existed }: Writing, ctx: ToolContext): Promise<{ stat: FileStat; created: boolean }> {
+async function written(
+  { path, bytes, existed }: Writing,
+  ctx: ToolContext,
+): Promise<{ stat: FileStat; created: boolean }> {
   if (!existed) {
     try {
       return { stat: await ctx.files.write(path, bytes, { ifHash: null }), created: true }

@@ -20,6 +20,8 @@ export async function endMarked(run: string, since: number | undefined): Promise
 
 function later(run: string, since: number | undefined, pause: number): void {
   systemClock.timer(pause, () => {
-    void killMarked(run, since).then((none) => (none ? unwatch(run) : later(run, since, Math.min(2 * pause, longestPause))))
+    void killMarked(run, since).then((none) =>
+      none ? unwatch(run) : later(run, since, Math.min(2 * pause, longestPause)),
+    )
   })
 }

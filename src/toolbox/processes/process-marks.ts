@@ -60,7 +60,8 @@ export async function killMarked(run: string, since: number | undefined): Promis
     const found = await lookOnce(wanted, since, others)
     // Where processes come and go, numbers may be used again.
     if (found.has('killed')) others.clear()
-    without = found.has('killed') || found.has('unread') || (found.has('unclear') && ++unclear <= mostUnclear) ? 0 : without + 1
+    without =
+      found.has('killed') || found.has('unread') || (found.has('unclear') && ++unclear <= mostUnclear) ? 0 : without + 1
     if (without === looksWithoutAny) return true
     if (found.has('unread')) await new Promise<void>((resolve) => void systemClock.timer(pauseUnread, resolve))
   }

@@ -67,7 +67,10 @@ export async function watch(pid: number, run: string): Promise<void> {
   const { stdin } = begin()
   open.set(run, pid)
   const error = await new Promise<Error | null | undefined>((resolve) => stdin?.write(`+ ${pid} ${run}\n`, resolve))
-  if (error) throw new PawlError('program_unavailable', `The watcher of its processes is gone: ${error.message}.`, { cause: error })
+  if (error)
+    throw new PawlError('program_unavailable', `The watcher of its processes is gone: ${error.message}.`, {
+      cause: error,
+    })
 }
 
 /** Nothing is left of it. */

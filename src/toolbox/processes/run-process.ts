@@ -63,7 +63,11 @@ const afterglow = 100
 const afterKill = 100
 
 /** Runs a program to its end. A failing program is a value; one that cannot be started throws. */
-export async function runProcess(file: string, args: readonly string[], options: ProcessOptions = {}): Promise<ProcessEnd> {
+export async function runProcess(
+  file: string,
+  args: readonly string[],
+  options: ProcessOptions = {},
+): Promise<ProcessEnd> {
   const { signal, clock = systemClock } = options
   const grace = milliseconds(options.grace ?? '2s', 'grace')
   const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
@@ -188,7 +192,12 @@ export async function runProcess(file: string, args: readonly string[], options:
 function start(args: readonly string[], { cwd, env, input }: ProcessOptions): ReturnType<typeof spawn> {
   try {
     // The fourth is for the word to begin.
-    return spawn('/bin/sh', args, { cwd, env, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'] })
+    return spawn('/bin/sh', args, {
+      cwd,
+      env,
+      detached: true,
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
+    })
   } catch (cause) {
     throw new PawlError('program_unavailable', `${(cause as Error).message}.`, { cause })
   }

@@ -55,7 +55,8 @@ export const askUser = tool({
       secret: {
         type: 'string',
         maxLength: 128,
-        description: 'The answer is a password, token or key: it is kept under this name, and you get secret:NAME to hand to tools',
+        description:
+          'The answer is a password, token or key: it is kept under this name, and you get secret:NAME to hand to tools',
       },
     },
     required: ['question'],
@@ -66,7 +67,11 @@ export const askUser = tool({
     properties: {
       status: { type: 'string', enum: ['answered', 'declined', 'timed_out'], description: 'How it ended' },
       answer: { description: 'The text, the choice or the list; null if there is none' },
-      answered_by: { type: 'string', enum: ['user', 'timeout', 'unattended'], description: 'Where the answer comes from' },
+      answered_by: {
+        type: 'string',
+        enum: ['user', 'timeout', 'unattended'],
+        description: 'Where the answer comes from',
+      },
       secret: { type: 'string', description: 'The reference to a secret that was given' },
     },
     required: ['status', 'answer', 'answered_by'],
@@ -78,8 +83,18 @@ export const askUser = tool({
   concurrency: 'parallel',
   narrate: says(
     {
-      en: { started: 'Asking: {}', waiting: 'Waiting for an answer: {}', completed: 'Asked: {}', failed: 'Could not ask: {}' },
-      de: { started: 'Fragt: {}', waiting: 'Wartet auf eine Antwort: {}', completed: 'Hat gefragt: {}', failed: 'Konnte nicht fragen: {}' },
+      en: {
+        started: 'Asking: {}',
+        waiting: 'Waiting for an answer: {}',
+        completed: 'Asked: {}',
+        failed: 'Could not ask: {}',
+      },
+      de: {
+        started: 'Fragt: {}',
+        waiting: 'Wartet auf eine Antwort: {}',
+        completed: 'Hat gefragt: {}',
+        failed: 'Konnte nicht fragen: {}',
+      },
     },
     ({ question }: Input) => question,
   ),
@@ -94,7 +109,8 @@ export const askUser = tool({
     const begun = await ctx.now()
     const asked = await ctx.ask(question)
     const { status, answer } = await asked.value
-    if (status === 'timed_out') return { status, answer, answered_by: asked.deadline - begun < unattendedMs ? 'unattended' : 'timeout' }
+    if (status === 'timed_out')
+      return { status, answer, answered_by: asked.deadline - begun < unattendedMs ? 'unattended' : 'timeout' }
     if (secret === undefined || status === 'declined') return { status, answer, answered_by: 'user' }
     await told(() => ctx.secrets.set(secret, answer as string))
     return { status, answer: null as Json, answered_by: 'user', secret: `secret:${secret}` }
@@ -117,7 +133,8 @@ function questionOf({
   const given = byDefault === undefined ? [] : typeof byDefault === 'string' ? [byDefault] : byDefault
   if (byDefault !== undefined && several !== (typeof byDefault !== 'string'))
     throw wrong(several ? 'default must be a list where several may be taken' : 'default must be a text')
-  if (choices !== undefined && !given.every((each) => choices.includes(each))) throw wrong('default must be among the choices')
+  if (choices !== undefined && !given.every((each) => choices.includes(each)))
+    throw wrong('default must be among the choices')
   return {
     text: question,
     deadline: `${seconds}s`,
@@ -134,5 +151,8 @@ async function checkSecret(name: string, { secrets }: ToolContext): Promise<void
   const known = all.find((each) => each.name === name)
   if (!known && all.length >= mostSecrets) throw new PawlError('secrets_full')
   if (known?.by === 'host')
-    throw fail('This secret is there already: use it by its reference.', { code: 'secret_reserved', class: 'permission_denied' })
+    throw fail('This secret is there already: use it by its reference.', {
+      code: 'secret_reserved',
+      class: 'permission_denied',
+    })
 }

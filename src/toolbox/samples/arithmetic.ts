@@ -39,6 +39,8 @@ export const operation = ({ name, title, description, a, b, words, sign, example
 function exact(result: number): number {
   if (!Number.isFinite(result)) throw fail('The result is too large for a number', { code: 'out_of_range' })
   if (Number.isInteger(result) && !Number.isSafeInteger(result) && Math.abs(result) < 1e21)
-    throw fail(`The result is about ${result.toExponential(6)}, a whole number too large to be told exactly`, { code: 'out_of_range' })
+    throw fail(`The result is about ${result.toExponential(6)}, a whole number too large to be told exactly`, {
+      code: 'out_of_range',
+    })
   return result === 0 ? 0 : result
 }

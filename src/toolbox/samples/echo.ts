@@ -17,7 +17,11 @@ const echoTool = tool({
   hints: { readOnly: true, idempotent: true },
   narrate: says({
     en: { started: 'Echoing a message', completed: 'Echoed a message', failed: 'Could not echo a message' },
-    de: { started: 'Wiederholt eine Nachricht', completed: 'Nachricht wiederholt', failed: 'Konnte die Nachricht nicht wiederholen' },
+    de: {
+      started: 'Wiederholt eine Nachricht',
+      completed: 'Nachricht wiederholt',
+      failed: 'Konnte die Nachricht nicht wiederholen',
+    },
   }),
   examples: [{ message: 'Is anybody there?' }],
   execute({ message }) {

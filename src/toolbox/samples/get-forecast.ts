@@ -26,7 +26,8 @@ const dayMs = 86_400_000
 export const getForecast = tool({
   name: 'get_forecast',
   title: 'Look at the forecast',
-  description: 'Tell the weather at a place for the next days, beginning today. Sample data: the same place always has the same weather.',
+  description:
+    'Tell the weather at a place for the next days, beginning today. Sample data: the same place always has the same weather.',
   input: object<Input>(
     {
       location: locationField,

@@ -14,11 +14,13 @@ export const conditionsField = oneOf(conditions, 'What the sky does')
 /** As given, without space around it. */
 export function placeOf(location: string): string {
   const place = location.trim()
-  if (place === '') throw fail("Missing required field: 'location'", { code: 'invalid_arguments', class: 'invalid_request' })
+  if (place === '')
+    throw fail("Missing required field: 'location'", { code: 'invalid_arguments', class: 'invalid_request' })
   return place
 }
 
 export const seedOf = (place: string): number => Buffer.from(place).reduce((sum, byte) => sum + byte, 0)
 export const celsiusOf = (seed: number): number => (seed % 35) + 5
 export const conditionsOf = (seed: number): string => conditions[seed % conditions.length] as string
-export const inUnits = (celsius: number, unit: Units): number => (unit === 'celsius' ? celsius : Math.round((celsius * 9) / 5 + 32))
+export const inUnits = (celsius: number, unit: Units): number =>
+  unit === 'celsius' ? celsius : Math.round((celsius * 9) / 5 + 32)

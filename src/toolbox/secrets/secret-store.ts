@@ -44,7 +44,10 @@ export function secretStore({ reveal = false, reserved = [], ...others }: Secret
       type: 'object',
       properties: {
         operation,
-        name: { ...text('Of the secret, for all but list: letters, digits, dots, dashes, underscores'), maxLength: 128 },
+        name: {
+          ...text('Of the secret, for all but list: letters, digits, dots, dashes, underscores'),
+          maxLength: 128,
+        },
         value: { ...text('The secret itself, for set'), minLength: 1, maxLength: 16_384, writeOnly: true },
       },
       required: ['operation'],
@@ -60,7 +63,10 @@ export function secretStore({ reveal = false, reserved = [], ...others }: Secret
         deleted: flag('Of delete: whether there was one'),
         secrets: {
           type: 'array',
-          items: { type: 'object', properties: { name: text('Of the secret'), reference: text('What to give to a tool') } },
+          items: {
+            type: 'object',
+            properties: { name: text('Of the secret'), reference: text('What to give to a tool') },
+          },
           description: 'Of list: by name, without values',
         },
         ...(reveal ? { value: text('Of get: the secret') } : {}),
@@ -72,7 +78,11 @@ export function secretStore({ reveal = false, reserved = [], ...others }: Secret
     sensitive: true,
     narrate: says(
       {
-        en: { started: 'Looking after secrets: {}', completed: 'Looked after secrets: {}', failed: 'Could not look after secrets: {}' },
+        en: {
+          started: 'Looking after secrets: {}',
+          completed: 'Looked after secrets: {}',
+          failed: 'Could not look after secrets: {}',
+        },
         de: {
           started: 'Kümmert sich um Geheimnisse: {}',
           completed: 'Hat sich um Geheimnisse gekümmert: {}',
@@ -91,7 +101,11 @@ export function secretStore({ reveal = false, reserved = [], ...others }: Secret
   })
 }
 
-async function does(input: Input, { secrets }: ToolContext, reserved: ReadonlySet<string>): Promise<Given | ToolResult<Given>> {
+async function does(
+  input: Input,
+  { secrets }: ToolContext,
+  reserved: ReadonlySet<string>,
+): Promise<Given | ToolResult<Given>> {
   const { operation } = input
   if (operation === 'list') {
     const all = (await secrets.list()).filter(({ name }) => !reserved.has(name))
@@ -116,7 +130,8 @@ async function does(input: Input, { secrets }: ToolContext, reserved: ReadonlySe
 }
 
 function checkOptions(reveal: unknown, reserved: unknown, others: readonly string[]): void {
-  if (others.length > 0) throw new PawlError('config_invalid', `secretTools has no option '${others[0]}'; there are reveal, reserved.`)
+  if (others.length > 0)
+    throw new PawlError('config_invalid', `secretTools has no option '${others[0]}'; there are reveal, reserved.`)
   if (typeof reveal !== 'boolean') throw new PawlError('config_invalid', 'secretTools: reveal is not true or false.')
   if (!Array.isArray(reserved) || !reserved.every((name) => typeof name === 'string'))
     throw new PawlError('config_invalid', 'secretTools: reserved is not a list of names.')

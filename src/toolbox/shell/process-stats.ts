@@ -33,9 +33,10 @@ export class Census {
     let memory = 0
     const look = async (pid: string): Promise<void> => {
       if (this.#others.has(pid)) return void others.add(pid)
-      const [environment, stat] = await Promise.all([readFile(`/proc/${pid}/environ`), readFile(`/proc/${pid}/stat`, 'utf8')]).catch(
-        () => [],
-      )
+      const [environment, stat] = await Promise.all([
+        readFile(`/proc/${pid}/environ`),
+        readFile(`/proc/${pid}/stat`, 'utf8'),
+      ]).catch(() => [])
       if (environment === undefined || stat === undefined) return
       // Its name may hold spaces and brackets; what follows the last bracket is plain.
       const [state, parent = '', group = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -53,7 +54,8 @@ export class Census {
       }
       ours.add(pid)
       const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-      for (const [, kilobytes] of status.matchAll(/^Rss(?:Anon|Shmem):\s+(\d+) kB/gm)) memory += Number(kilobytes) * 1024
+      for (const [, kilobytes] of status.matchAll(/^Rss(?:Anon|Shmem):\s+(\d+) kB/gm))
+        memory += Number(kilobytes) * 1024
     }
     for (let at = 0; at < pids.length; at += together) await Promise.all(pids.slice(at, at + together).map(look))
     this.#others = others

@@ -55,7 +55,12 @@ const standardTimeoutMs = 30_000
 const longestTimeoutMs = 600_000
 /** One argument of a program has at most 128 KiB. */
 const longestCommands = 120_000
-const standardBounds: ShellBounds = { memory: 2 * 1024 ** 3, processes: 256, fileBytes: 1024 ** 3, output: 64 * 1024 ** 2 }
+const standardBounds: ShellBounds = {
+  memory: 2 * 1024 ** 3,
+  processes: 256,
+  fileBytes: 1024 ** 3,
+  output: 64 * 1024 ** 2,
+}
 /** Between SIGTERM and SIGKILL. Who waits for a call that was cancelled waits no longer than this; a task has more time. */
 const graceMs = 100
 const backgroundGraceMs = 2_000
@@ -74,7 +79,8 @@ const inputSchema = (longestMs: number): JsonSchema => ({
     output: {
       type: 'string',
       enum: [...outputLevels],
-      description: 'How much of its output you are shown: auto (little if it succeeds), silent, concise, normal, verbose or full',
+      description:
+        'How much of its output you are shown: auto (little if it succeeds), silent, concise, normal, verbose or full',
     },
   },
   required: ['commands'],
@@ -90,7 +96,11 @@ const outputSchema: JsonSchema = {
     success: { type: 'boolean' },
     truncated: { type: 'boolean' },
     total_lines: { type: 'integer' },
-    output_files: { type: 'array', items: { type: 'string' }, description: 'Files with the whole output, where it was shortened' },
+    output_files: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Files with the whole output, where it was shortened',
+    },
   },
   required: ['stdout', 'stderr', 'exit_code', 'success', 'truncated', 'total_lines'],
   additionalProperties: false,
@@ -200,7 +210,8 @@ function endedEarly(end: ShellEnd, timeoutMs: number, bounds: ShellBounds): Erro
   const output = said.trim() === '' ? ' There was no output' : ` Partial output:\n${said}`
   if (end.ended === 'timeout')
     return fail(`Command timed out after ${timeoutMs}ms.${output}`, { code: 'command_timeout', class: 'timeout' })
-  const limit = (what: string): Error => fail(`Command was stopped: ${what}.${output}`, { code: 'command_limit', class: 'resource_limit' })
+  const limit = (what: string): Error =>
+    fail(`Command was stopped: ${what}.${output}`, { code: 'command_limit', class: 'resource_limit' })
   switch (end.ended) {
     case 'memory':
       return limit(`it used more than ${bounds.memory} bytes of memory`)
@@ -226,7 +237,8 @@ function boundsOf({ folder, env = {}, output, limits = {} }: ShellOptions): Shel
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(standardBounds, name))
       wrong(`there is no limit '${name}'; there are ${Object.keys(standardBounds).join(', ')}, background`)
-    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) wrong(`limits.${name} must be a whole number above zero`)
+    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
+      wrong(`limits.${name} must be a whole number above zero`)
   }
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   return { ...standardBounds, ...said }

@@ -19,11 +19,18 @@ export interface WorkingFolder {
 const { O_DIRECTORY, O_RDONLY } = constants
 
 const outside = (): ToolFailure =>
-  fail('working_dir must be a directory inside the workspace', { code: 'working_dir_invalid', class: 'invalid_request' })
+  fail('working_dir must be a directory inside the workspace', {
+    code: 'working_dir_invalid',
+    class: 'invalid_request',
+  })
 
 export async function openWorkingFolder(folder: string, given: string): Promise<WorkingFolder> {
   const root = await realpath(folder).catch((cause: unknown) => {
-    throw fail('The workspace folder of this session does not exist', { code: 'workspace_unavailable', class: 'unavailable', cause })
+    throw fail('The workspace folder of this session does not exist', {
+      code: 'workspace_unavailable',
+      class: 'unavailable',
+      cause,
+    })
   })
   const path = join(root, inWorkspace(given))
   if (!isWithin(path, root)) throw outside()
@@ -50,7 +57,8 @@ export async function openWorkingFolder(folder: string, given: string): Promise<
   }
 }
 
-const isWithin = (path: string, root: string): boolean => path === root || path.startsWith(root === sep ? sep : root + sep)
+const isWithin = (path: string, root: string): boolean =>
+  path === root || path.startsWith(root === sep ? sep : root + sep)
 
 /** `x`, `/x` and `/workspace/x` are the same, as for files. */
 function inWorkspace(given: string): string {

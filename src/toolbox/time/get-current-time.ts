@@ -36,7 +36,11 @@ export const getCurrentTime = tool({
   hints: { readOnly: true },
   narrate: says(
     {
-      en: { started: 'Telling the time in {}', completed: 'Told the time in {}', failed: 'Could not tell the time in {}' },
+      en: {
+        started: 'Telling the time in {}',
+        completed: 'Told the time in {}',
+        failed: 'Could not tell the time in {}',
+      },
       de: {
         started: 'Liest die Uhrzeit ab, Zeitzone {}',
         completed: 'Uhrzeit abgelesen, Zeitzone {}',
@@ -53,9 +57,13 @@ export const getCurrentTime = tool({
     const said = { format, timezone: zone, utc_offset: offset }
     if (format === 'unix') return { timestamp: Math.floor(now / 1000), ...said }
     const time = `${parts.hour}:${parts.minute}:${parts.second}`
-    if (format === 'human') return { datetime: `${parts.weekday}, ${parts.name} ${parts.day}, ${parts.year} at ${time} ${zone}`, ...said }
+    if (format === 'human')
+      return { datetime: `${parts.weekday}, ${parts.name} ${parts.day}, ${parts.year} at ${time} ${zone}`, ...said }
     const millis = String(now % 1000).padStart(3, '0')
-    return { datetime: `${parts.year}-${parts.month}-${parts.day}T${time}.${millis}${zone === 'UTC' ? 'Z' : offset}`, ...said }
+    return {
+      datetime: `${parts.year}-${parts.month}-${parts.day}T${time}.${millis}${zone === 'UTC' ? 'Z' : offset}`,
+      ...said,
+    }
   },
 })
 
@@ -93,7 +101,10 @@ function clockIn(timezone: string): (at: number) => Wall {
   const zone = known.toLowerCase() === timezone.toLowerCase() ? known : timezone
   const names = new Intl.DateTimeFormat('en-US', { ...terms, month: 'long' })
   return (at) => {
-    const found = Object.fromEntries(numbers.formatToParts(at).map(({ type, value }) => [type, value])) as Record<string, string>
+    const found = Object.fromEntries(numbers.formatToParts(at).map(({ type, value }) => [type, value])) as Record<
+      string,
+      string
+    >
     const part = (name: string): string => found[name] ?? ''
     return {
       parts: {

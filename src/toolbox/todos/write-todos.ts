@@ -54,7 +54,11 @@ export const writeTodos = tool({
   concurrency: 'exclusive',
   narrate: says(
     {
-      en: { started: 'Updating the to-do list: {}', completed: 'Updated the to-do list: {}', failed: 'Could not update the to-do list' },
+      en: {
+        started: 'Updating the to-do list: {}',
+        completed: 'Updated the to-do list: {}',
+        failed: 'Could not update the to-do list',
+      },
       de: {
         started: 'Aktualisiert die Aufgabenliste: {}',
         completed: 'Aufgabenliste aktualisiert: {}',
@@ -62,7 +66,8 @@ export const writeTodos = tool({
       },
     },
     (input: Input) =>
-      current(input)?.activeForm ?? `${input.todos.filter(({ status }) => status === 'completed').length}/${input.todos.length}`,
+      current(input)?.activeForm ??
+      `${input.todos.filter(({ status }) => status === 'completed').length}/${input.todos.length}`,
   ),
   examples: [
     {

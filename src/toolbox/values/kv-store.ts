@@ -101,7 +101,11 @@ async function does(input: Input, { values }: ToolContext): Promise<{ [key: stri
     case 'delete': {
       const key = needed(input.key, 'key')
       if (expected === 0) throw wrong('if_revision 0 is for set: what is not there cannot be deleted')
-      return { operation, key, deleted: await values.delete(key, expected === undefined ? {} : { ifRevision: expected }) }
+      return {
+        operation,
+        key,
+        deleted: await values.delete(key, expected === undefined ? {} : { ifRevision: expected }),
+      }
     }
     case 'list': {
       const { prefix = '', after, limit = 100 } = input

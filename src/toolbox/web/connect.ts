@@ -12,7 +12,11 @@ import { blocked, portOf, type WebRules } from './fetch-rules.ts'
 const mostTried = 8
 
 const noConnection = (why: string, cause?: unknown): ToolFailure =>
-  fail(`Failed to connect to server: ${why}`, { code: 'connect_failed', class: 'unavailable', ...(cause === undefined ? {} : { cause }) })
+  fail(`Failed to connect to server: ${why}`, {
+    code: 'connect_failed',
+    class: 'unavailable',
+    ...(cause === undefined ? {} : { cause }),
+  })
 
 export async function connectTo(url: URL, rules: WebRules, signal: AbortSignal): Promise<Socket> {
   const host = hostOf(url)
@@ -21,7 +25,8 @@ export async function connectTo(url: URL, rules: WebRules, signal: AbortSignal):
   if (addresses.length === 0) throw noConnection('its name has no address')
   // One that is not allowed among others is how a name leads inside: none of them is trusted then.
   for (const address of addresses)
-    if (isIP(address) === 0 || !rules.mayConnect(address, host, port)) throw blocked('it does not lead to a public address')
+    if (isIP(address) === 0 || !rules.mayConnect(address, host, port))
+      throw blocked('it does not lead to a public address')
   const socket = open(url, addresses.slice(0, mostTried))
   try {
     await connected(socket, url.protocol === 'https:' ? 'secureConnect' : 'connect', signal)
@@ -35,7 +40,9 @@ export async function connectTo(url: URL, rules: WebRules, signal: AbortSignal):
 
 async function addressesOf(host: string, { lookup }: WebRules, signal: AbortSignal): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host]
-  const asked = lookup ? lookup(host) : systemLookup(host, { all: true }).then((found) => found.map(({ address }) => address))
+  const asked = lookup
+    ? lookup(host)
+    : systemLookup(host, { all: true }).then((found) => found.map(({ address }) => address))
   try {
     return await orAbort(asked, signal)
   } catch (error) {
@@ -101,7 +108,8 @@ function connected(socket: Socket, event: 'connect' | 'secureConnect', signal: A
 /** In words that tell a model what to do about it, and nothing about the network it runs in. */
 function reasonOf(error: Error): string {
   const { code = '' } = error as NodeJS.ErrnoException
-  if (code.startsWith('ERR_TLS') || code.includes('CERT') || code.includes('SIGNATURE')) return 'its certificate is not valid'
+  if (code.startsWith('ERR_TLS') || code.includes('CERT') || code.includes('SIGNATURE'))
+    return 'its certificate is not valid'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO') return 'it does not speak TLS as it should'
   return code === 'ECONNREFUSED' ? 'it refused the connection' : 'it could not be reached'
 }

@@ -83,7 +83,9 @@ export function contentOf(bytes: Buffer, said: SaidType): Content {
 function isTextual(bytes: Buffer, { type, charset }: SaidType): boolean {
   if (bomOf(bytes) !== undefined || /^utf-?(?:16|32)/i.test(charset ?? '')) return true
   if (bytes.subarray(0, 65_536).includes(0)) return false
-  return charset !== undefined || (!vague.has(type) && type !== '') || type === 'text/plain' || isUtf8(cutAtCharacter(bytes))
+  return (
+    charset !== undefined || (!vague.has(type) && type !== '') || type === 'text/plain' || isUtf8(cutAtCharacter(bytes))
+  )
 }
 
 /** Without what may be the beginning of a last character. */
@@ -117,7 +119,8 @@ function declaredIn(bytes: Buffer, kind: Kind): (string | undefined)[] {
   if (kind !== 'html' && kind !== 'text') return []
   const start = bytes.subarray(0, 1_024).toString('latin1')
   const inXml = /^\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})/i.exec(start)?.[1]
-  const inPage = kind === 'html' ? /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(start)?.[1] : undefined
+  const inPage =
+    kind === 'html' ? /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(start)?.[1] : undefined
   return [inXml, inPage].map(ofAscii)
 }
 

@@ -30,12 +30,21 @@ const lineMs = 15_000
 const memory = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 
 /** Never throws for a page, whatever it is. */
-export async function convertHtml(page: ToConvert, clock: Clock, signal: AbortSignal): Promise<Converted & { readonly plain: boolean }> {
+export async function convertHtml(
+  page: ToConvert,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Converted & { readonly plain: boolean }> {
   const done = (await turn(clock, signal)) ? await inThread(page, clock, signal).finally(pass) : undefined
   signal.throwIfAborted()
   if (done) return { ...done, plain: false }
   const text = withoutTags(page.html)
-  return { text: text.slice(0, page.mostOutput).toWellFormed(), title: '', cut: text.length > page.mostOutput, plain: true }
+  return {
+    text: text.slice(0, page.mostOutput).toWellFormed(),
+    title: '',
+    cut: text.length > page.mostOutput,
+    plain: true,
+  }
 }
 
 let taken = 0
@@ -73,7 +82,13 @@ async function inThread(page: ToConvert, clock: Clock, signal: AbortSignal): Pro
   const file = new URL(`./html-thread${extname(new URL(import.meta.url).pathname)}`, import.meta.url)
   let thread: Worker
   try {
-    thread = new Worker(file, { workerData: page, execArgv: [], env: {}, resourceLimits: memory, name: 'pawl web_fetch' })
+    thread = new Worker(file, {
+      workerData: page,
+      execArgv: [],
+      env: {},
+      resourceLimits: memory,
+      name: 'pawl web_fetch',
+    })
   } catch {
     return undefined // a bundler has lost the file
   }
@@ -117,7 +132,9 @@ export function withoutTags(html: string): string {
       break
     }
     at = close + (comment ? 3 : 1)
-    const name = comment ? '' : (/^<(\/?[a-z][a-z0-9]{0,20})/i.exec(html.slice(open, open + 24))?.[1] ?? '').toLowerCase()
+    const name = comment
+      ? ''
+      : (/^<(\/?[a-z][a-z0-9]{0,20})/i.exec(html.slice(open, open + 24))?.[1] ?? '').toLowerCase()
     if (silent.has(name)) {
       const end = endOf(html, name, at)
       at = end === -1 ? html.length : end
@@ -127,10 +144,12 @@ export function withoutTags(html: string): string {
   parts.push(html.slice(at))
   return parts
     .join('')
-    .replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos|nbsp));/gi, (all, decimal?: string, hex?: string, name?: string) =>
-      name === undefined
-        ? characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal), all)
-        : (named[name.toLowerCase()] ?? all),
+    .replaceAll(
+      /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos|nbsp));/gi,
+      (all, decimal?: string, hex?: string, name?: string) =>
+        name === undefined
+          ? characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal), all)
+          : (named[name.toLowerCase()] ?? all),
     )
     .split('\n')
     .map((line) => line.replaceAll(/[ \t\r\f]+/g, ' ').trim())

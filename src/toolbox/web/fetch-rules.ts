@@ -40,7 +40,10 @@ export interface WebOptions {
    * Has the last word about an address, beside the verdict of the rules (`allowed`): true to connect. For an internal service that is to be reached, or a
    * test server. It is asked about what the socket connects to, for every hop.
    */
-  readonly allowAddress?: (address: string, about: { readonly host: string; readonly port: number; readonly allowed: boolean }) => boolean
+  readonly allowAddress?: (
+    address: string,
+    about: { readonly host: string; readonly port: number; readonly allowed: boolean },
+  ) => boolean
   /** The system's if left out. */
   readonly clock?: Clock
 }
@@ -64,13 +67,22 @@ const standardPorts = [80, 443, 8080, 8443]
 const longestUrl = 8_192
 
 export function rulesOf(options: WebOptions): WebRules {
-  const { limits = {}, ports = standardPorts, lookup, allowAddress, clock = systemClock, userAgent = 'Pawl/0 (web_fetch)' } = options
+  const {
+    limits = {},
+    ports = standardPorts,
+    lookup,
+    allowAddress,
+    clock = systemClock,
+    userAgent = 'Pawl/0 (web_fetch)',
+  } = options
   const wrong = (why: string): never => {
     throw new PawlError('config_invalid', `web: ${why}.`)
   }
   const count = (name: 'bytes' | 'htmlBytes' | 'redirects', standard: number, least: number): number => {
     const given = limits[name] ?? standard
-    return Number.isSafeInteger(given) && given >= least ? given : wrong(`limits.${name} must be a whole number from ${least}`)
+    return Number.isSafeInteger(given) && given >= least
+      ? given
+      : wrong(`limits.${name} must be a whole number from ${least}`)
   }
   if (!Array.isArray(ports) || !ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
     wrong('ports must be a list of numbers from 1 to 65535')
@@ -104,7 +116,8 @@ export function rulesOf(options: WebOptions): WebRules {
   }
 }
 
-export const portOf = (url: URL): number => (url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port))
+export const portOf = (url: URL): number =>
+  url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
 
 export function badUrl(why: string): ToolFailure {
   return fail(`Invalid URL: ${why}`, { code: 'url_invalid', class: 'invalid_request' })

@@ -133,7 +133,8 @@ function ask(url: URL, { method, socket, userAgent, signal }: Question): Promise
       headers: {
         host: url.host,
         'user-agent': userAgent,
-        accept: 'text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5',
+        accept:
+          'text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5',
         'accept-encoding': 'gzip, deflate, br, zstd',
         connection: 'close',
       },

@@ -21,7 +21,8 @@ export function hostList(given: HostList | undefined, what: string): ((host: str
     if (entry === '*') all = true
     else {
       const host = nameOf(isBelow ? entry.slice(2) : entry)
-      if (host === undefined) return wrong(`has ${JSON.stringify(entry)}: give a host such as 'example.com' or '*.example.com'`)
+      if (host === undefined)
+        return wrong(`has ${JSON.stringify(entry)}: give a host such as 'example.com' or '*.example.com'`)
       if (isBelow) below.push(`.${host}`)
       else exact.add(host)
     }

@@ -11,14 +11,24 @@ const clean = { emptyLinks: true, blankLines: true, selfLinkHeadings: true, empt
 
 function convert({ html, base, format, mostOutput }: ToConvert): Converted {
   const options = (isolateMain: boolean): MdreamOptions =>
-    withMinimalPreset({ format, clean, plugins: { frontmatter: false, tailwind: false, isolateMain }, hooks: [links(base)] })
+    withMinimalPreset({
+      format,
+      clean,
+      plugins: { frontmatter: false, tailwind: false, isolateMain },
+      hooks: [links(base)],
+    })
   const main = htmlToMarkdown(html, options(true)).trim()
   const text = main.length >= little ? main : longer(main, htmlToMarkdown(html, options(false)).trim())
   const title = /<title[^>]{0,200}>([^<]{1,1000})/i.exec(html.slice(0, 100_000))?.[1]
-  const plain = title === undefined ? '' : htmlToMarkdown(`<p>${title}</p>`, { format: 'text' }).replaceAll(/\s+/g, ' ').trim()
+  const plain =
+    title === undefined ? '' : htmlToMarkdown(`<p>${title}</p>`, { format: 'text' }).replaceAll(/\s+/g, ' ').trim()
   // The head of a page is shown where no part of it was chosen.
   const shown = plain !== '' && text.startsWith(`${plain}\n`) ? text.slice(plain.length).trimStart() : text
-  return { text: shown.slice(0, mostOutput).toWellFormed(), title: plain.slice(0, 300).toWellFormed(), cut: shown.length > mostOutput }
+  return {
+    text: shown.slice(0, mostOutput).toWellFormed(),
+    title: plain.slice(0, 300).toWellFormed(),
+    cut: shown.length > mostOutput,
+  }
 }
 
 const longer = (one: string, other: string): string => (other.length > one.length ? other : one)

@@ -81,14 +81,28 @@ async function presented(response: Response, { input, ctx, rules }: With): Promi
   // Of an error the status says most: what comes with it may be anything.
   const unreadable = (mediaType: string, bytes: number | null): WebFetchResult => {
     if (hasContent(status)) throw unsupported(mediaType, bytes, known)
-    return { ...known, size_bytes: bytes, format: 'none', truncated: false, note: `Its content, ${mediaType}, cannot be shown` }
+    return {
+      ...known,
+      size_bytes: bytes,
+      format: 'none',
+      truncated: false,
+      note: `Its content, ${mediaType}, cannot be shown`,
+    }
   }
   if (input.save_to_file === undefined && isHopeless(said)) return unreadable(said.type, size)
   const { bytes, late } = await response.read()
   const all = { ...known, size_bytes: bytes.length }
   if (input.save_to_file !== undefined) {
-    if (late) throw fail('Request timed out before the file was complete; nothing was saved', { code: 'fetch_timeout', class: 'timeout' })
-    const { path, hash } = await ctx.files.write(input.save_to_file, bytes, said.type === '' ? {} : { mediaType: said.type })
+    if (late)
+      throw fail('Request timed out before the file was complete; nothing was saved', {
+        code: 'fetch_timeout',
+        class: 'timeout',
+      })
+    const { path, hash } = await ctx.files.write(
+      input.save_to_file,
+      bytes,
+      said.type === '' ? {} : { mediaType: said.type },
+    )
     return { ...all, format: 'file', path, ...(hash === null ? {} : { content_hash: hash }), truncated: false }
   }
   const content = contentOf(bytes, said)
@@ -98,14 +112,26 @@ async function presented(response: Response, { input, ctx, rules }: With): Promi
     case 'image':
     case 'pdf': {
       if (late)
-        throw fail('Request timed out before the file was complete; nothing of it was kept', { code: 'fetch_timeout', class: 'timeout' })
+        throw fail('Request timed out before the file was complete; nothing of it was kept', {
+          code: 'fetch_timeout',
+          class: 'timeout',
+        })
       if (content.kind === 'image' && bytes.length > mostImageBytes)
-        return { ...all, format: 'image', truncated: true, note: `An image of more than ${mostImageBytes} bytes is not shown` }
+        return {
+          ...all,
+          format: 'image',
+          truncated: true,
+          note: `An image of more than ${mostImageBytes} bytes is not shown`,
+        }
       const attachment = ctx.attachments.create(bytes, { mediaType: content.mediaType, name: nameOf(url, content) })
       return { ...all, content_type: content.mediaType, format: content.kind, attachment, truncated: false }
     }
     default:
-      return { ...all, content_type: content.mediaType, ...(await read(bytes, { content, said, late, url, input, ctx, rules })) }
+      return {
+        ...all,
+        content_type: content.mediaType,
+        ...(await read(bytes, { content, said, late, url, input, ctx, rules })),
+      }
   }
 }
 
@@ -120,7 +146,10 @@ async function read(
 ): Promise<Read> {
   const shown = (given: string, cut: boolean): Pick<Read, 'content' | 'truncated'> => {
     const text = recordable(given)
-    return { content: late ? `${text}${text === '' ? '' : '\n\n'}${timedOut}` : text, truncated: late || cut || text !== given }
+    return {
+      content: late ? `${text}${text === '' ? '' : '\n\n'}${timedOut}` : text,
+      truncated: late || cut || text !== given,
+    }
   }
   const { as_text: asText = false, as_markdown: asMarkdown = !asText } = input
   const isPage = content.kind === 'html'
@@ -145,7 +174,8 @@ function recordable(text: string): string {
   return cost <= mostRecorded ? text : text.slice(0, Math.floor(mostRecorded / 6)).toWellFormed()
 }
 
-const sizeOf = (header: string | undefined): number | null => (header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : null)
+const sizeOf = (header: string | undefined): number | null =>
+  header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : null
 /** One line of a header. */
 const plain = (header: string): string => Buffer.from(header, 'latin1').toString('utf8').toWellFormed().slice(0, 200)
 

@@ -4,7 +4,14 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Transform } from 'node:stream'
-import { constants, createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib'
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib'
 import { fail, ToolFailure } from '../../core/outcome.ts'
 
 export interface Body {
@@ -25,7 +32,11 @@ export const tooLarge = (most: number): ToolFailure =>
   })
 
 const broken = (why: string, cause?: unknown): ToolFailure =>
-  fail(`The response is broken: ${why}`, { code: 'response_broken', class: 'external', ...(cause === undefined ? {} : { cause }) })
+  fail(`The response is broken: ${why}`, {
+    code: 'response_broken',
+    class: 'external',
+    ...(cause === undefined ? {} : { cause }),
+  })
 
 /** The codings of a response, the outermost last. Throws on those that are not understood. */
 export function codingsOf(header: string | undefined): string[] {
@@ -36,7 +47,8 @@ export function codingsOf(header: string | undefined): string[] {
     .filter((coding) => coding !== '' && coding !== 'identity')
   if (codings.length > mostCodings) throw broken(`it is packed ${codings.length} times`)
   for (const coding of codings)
-    if (!Object.hasOwn(unpackers, coding)) throw broken(`it is packed as ${JSON.stringify(coding.slice(0, 40))}, which is not known`)
+    if (!Object.hasOwn(unpackers, coding))
+      throw broken(`it is packed as ${JSON.stringify(coding.slice(0, 40))}, which is not known`)
   return codings
 }
 
@@ -44,7 +56,8 @@ const unpackers: Readonly<Record<string, (first: Buffer) => Transform>> = {
   gzip: () => createGunzip(),
   'x-gzip': () => createGunzip(),
   // By the standard it has a zlib header; some servers send it without.
-  deflate: (first) => (first.length === 0 || ((first[0] as number) & 0x0f) === 8 ? createInflate() : createInflateRaw()),
+  deflate: (first) =>
+    first.length === 0 || ((first[0] as number) & 0x0f) === 8 ? createInflate() : createInflateRaw(),
   br: () => createBrotliDecompress(),
   zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: zstdWindowLog } }),
 }
@@ -80,7 +93,9 @@ export async function readBody(
     if (first?.length === 0) return all(false)
     const unpack = codings
       .toReversed()
-      .map((coding, at) => (unpackers[coding] as (of: Buffer) => Transform)(at === 0 ? (first as Buffer) : Buffer.alloc(0)))
+      .map((coding, at) =>
+        (unpackers[coding] as (of: Buffer) => Transform)(at === 0 ? (first as Buffer) : Buffer.alloc(0)),
+      )
     const between = unpack.flatMap((each) => [each, counted(most)])
     await (pipeline as (stages: readonly unknown[], how: { signal: AbortSignal }) => Promise<void>)(
       [response, counted(most), ...between, keep],
@@ -91,7 +106,10 @@ export async function readBody(
     if (error instanceof ToolFailure) throw error
     if (isLate()) return all(true)
     signal.throwIfAborted()
-    throw broken(codings.length > 0 && isPacking(error) ? 'it cannot be unpacked' : 'it ended before it was complete', error)
+    throw broken(
+      codings.length > 0 && isPacking(error) ? 'it cannot be unpacked' : 'it ended before it was complete',
+      error,
+    )
   }
 }
 

@@ -19,7 +19,15 @@ const properties = (saves: boolean): { [name: string]: Json } => ({
   method: { type: 'string', enum: ['GET', 'HEAD'], description: 'HEAD tells type and size only; GET if left out' },
   as_markdown: { type: 'boolean', description: 'Give HTML as markdown. True if left out; false gives the HTML itself' },
   as_text: { type: 'boolean', description: 'Give HTML as plain text instead of markdown' },
-  ...(saves ? { save_to_file: { type: 'string', minLength: 1, description: 'Save the content as this file instead of showing it' } } : {}),
+  ...(saves
+    ? {
+        save_to_file: {
+          type: 'string',
+          minLength: 1,
+          description: 'Save the content as this file instead of showing it',
+        },
+      }
+    : {}),
 })
 
 const output: JsonSchema = {
@@ -61,7 +69,12 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     name: 'web_fetch',
     title: 'Fetch a web page',
     description: `Fetch a public web address. HTML becomes readable markdown; text and JSON come as they are; images and PDFs as attachments.${saves ? ' With save_to_file the content is saved as a file of the session.' : ''}`,
-    input: jsonSchema<WebFetchInput>({ type: 'object', properties: properties(saves), required: ['url'], additionalProperties: false }),
+    input: jsonSchema<WebFetchInput>({
+      type: 'object',
+      properties: properties(saves),
+      required: ['url'],
+      additionalProperties: false,
+    }),
     output,
     hints: { readOnly: !saves, idempotent: true, openWorld: true },
     // A vote for hosts that are trusted; about others the policy decides, and its default asks.
@@ -70,12 +83,19 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     preview({ url, method = 'GET', save_to_file: path }) {
       const { href } = parseUrl(url)
       const summary = `${method} ${href}${path === undefined ? '' : ` → ${path}`}`
-      return summary.length <= longestSummary ? summary : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }
+      return summary.length <= longestSummary
+        ? summary
+        : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }
     },
     timeout: rules.totalMs + 30_000,
     narrate: says(
       {
-        en: { started: 'Fetching {}', completed: 'Fetched {}', failed: 'Could not fetch {}', waiting: 'Waiting to fetch {}' },
+        en: {
+          started: 'Fetching {}',
+          completed: 'Fetched {}',
+          failed: 'Could not fetch {}',
+          waiting: 'Waiting to fetch {}',
+        },
         de: {
           started: 'Ruft {} ab',
           completed: '{} abgerufen',
@@ -93,7 +113,9 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
       const url = checked(input)
       // What is wrong with the file that it is to be saved as is for the model to mend.
       return told(input.save_to_file ?? '', () =>
-        withResponse(url, rules, { method, signal: ctx.signal }, (response) => present(response, { input, ctx, rules })),
+        withResponse(url, rules, { method, signal: ctx.signal }, (response) =>
+          present(response, { input, ctx, rules }),
+        ),
       )
     },
   })

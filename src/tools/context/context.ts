@@ -24,7 +24,12 @@ export interface Step {
   /** Runs `run` at most once to success for this call; later attempts get the recorded value. */
   <T>(id: string, run: () => T | Promise<T>, options?: StepOptions): Promise<StepValue<T>>
   /** The same, guarded by its input: another input under a recorded id is `replay_mismatch`. */
-  <I, T>(id: string, input: I, run: (input: Recorded<I>) => T | Promise<T>, options?: StepOptions): Promise<StepValue<T>>
+  <I, T>(
+    id: string,
+    input: I,
+    run: (input: Recorded<I>) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<StepValue<T>>
 }
 
 export interface LaterOptions {
@@ -196,7 +201,9 @@ export interface ToolContext {
   /** Tasks of this session. What a body starts here is the same task however often the body runs. */
   readonly tasks: Tasks
   /** Tells an event to whoever subscribed to it in the tenant. Once, however often the body runs: `key`, or its place in the body, names it. */
-  readonly triggers: { emit(event: string, payload?: unknown, how?: { readonly key?: string; readonly session?: string }): Promise<void> }
+  readonly triggers: {
+    emit(event: string, payload?: unknown, how?: { readonly key?: string; readonly session?: string }): Promise<void>
+  }
   /** Tells an event that the tool declares; in a task only. The same `key` is the same event: another payload under it is emit_conflict. */
   emit(type: string, payload?: unknown, how?: { readonly key?: string }): Promise<void>
   /** Asks a model. Recorded: a body that runs again gets the same answer, and it is paid once. */
@@ -239,11 +246,21 @@ export interface AgentTurn {
   readonly frame?: string
   readonly instructions?: string
   readonly tools?: readonly string[]
-  readonly limits?: { readonly steps?: number; readonly time?: Duration; readonly historyTokens?: number; readonly cost?: number }
+  readonly limits?: {
+    readonly steps?: number
+    readonly time?: Duration
+    readonly historyTokens?: number
+    readonly cost?: number
+  }
 }
 
 /** What came of it. */
-export type AgentOutcome = Outcome<{ readonly end: string; readonly text: string; readonly value: Json; readonly steps: number }>
+export type AgentOutcome = Outcome<{
+  readonly end: string
+  readonly text: string
+  readonly value: Json
+  readonly steps: number
+}>
 
 /** What a nested call needs of a tool: its name, and its types. */
 export interface NamedTool<Ask, Output> {
@@ -252,4 +269,8 @@ export interface NamedTool<Ask, Output> {
 }
 
 /** How a nested call ended. */
-export type NestedOutcome<T = Json> = Outcome<T> & { readonly callId: string; readonly name: string; readonly attempts: number }
+export type NestedOutcome<T = Json> = Outcome<T> & {
+  readonly callId: string
+  readonly name: string
+  readonly attempts: number
+}

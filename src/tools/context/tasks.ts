@@ -2,7 +2,15 @@
 
 import type { Duration } from '../../core/duration.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import type { InputRequest, OnEnd, TaskArtifact, TaskLinks, TaskProgress, TaskState, WakePolicy } from '../../core/task-state.ts'
+import type {
+  InputRequest,
+  OnEnd,
+  TaskArtifact,
+  TaskLinks,
+  TaskProgress,
+  TaskState,
+  WakePolicy,
+} from '../../core/task-state.ts'
 import type { Json } from '../../core/value.ts'
 
 /** A task as it stands. */
@@ -37,7 +45,12 @@ export interface Task {
   readonly updatedAt: number
   /** Its call, as events name it. */
   readonly call: string
-  readonly links: { readonly call?: string; readonly schedule?: string; readonly trigger?: string; readonly slot?: number } & TaskLinks
+  readonly links: {
+    readonly call?: string
+    readonly schedule?: string
+    readonly trigger?: string
+    readonly slot?: number
+  } & TaskLinks
 }
 
 export interface TaskMessage {
@@ -106,7 +119,9 @@ export interface WaitForTask {
   readonly until?: 'end' | 'input'
 }
 
-export type SignalAnswer = { readonly accepted: true; readonly number: number } | { readonly accepted: false; readonly why: string }
+export type SignalAnswer =
+  | { readonly accepted: true; readonly number: number }
+  | { readonly accepted: false; readonly why: string }
 
 /** When a scheduled task is due: exactly one of cron and at. */
 export interface When {
@@ -120,7 +135,10 @@ export interface Tasks {
   /** On record when it resolves; any worker that has the tool runs it. */
   start(task: StartTask): Promise<Task>
   /** Starts it later, or again and again: makes a schedule, and a task of kind `monitor` by which it is seen, and with which it is cancelled. */
-  schedule(task: StartTask, when: When): Promise<{ readonly schedule: string; readonly nextAt: number | null; readonly task: Task }>
+  schedule(
+    task: StartTask,
+    when: When,
+  ): Promise<{ readonly schedule: string; readonly nextAt: number | null; readonly task: Task }>
   /**
    * Moves an open call to the background: whoever waits for it gets a handle in place of its result, and how it ends is told as of a task. Null if it has
    * settled. Its tool must support background; its clocks stay those of the call.
@@ -144,7 +162,10 @@ export interface Tasks {
   /** What it emitted, oldest first. */
   events(id: string, how?: { readonly after?: number; readonly limit?: number }): Promise<EmittedEvent[]>
   /** Both ways, oldest first; `last`: only so many of the newest. */
-  messages(id: string, how?: { readonly limit?: number; readonly after?: string; readonly last?: number }): Promise<TaskMessage[]>
+  messages(
+    id: string,
+    how?: { readonly limit?: number; readonly after?: string; readonly last?: number },
+  ): Promise<TaskMessage[]>
   /** Asks it to stop; false if it has ended already. */
   cancel(id: string, reason?: string, by?: string): Promise<boolean>
 }
@@ -153,7 +174,10 @@ export interface Tasks {
 export interface TasksOfSession extends Omit<Tasks, 'wait' | 'schedule'> {
   /** `place`: where in a body it is; run again, that makes it once. */
   schedule(task: StartTask, when: When, how?: { readonly place?: string }): ReturnType<Tasks['schedule']>
-  wait(id: string, how: WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal; readonly waits?: string }): Promise<Task>
+  wait(
+    id: string,
+    how: WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal; readonly waits?: string },
+  ): Promise<Task>
 }
 
 /** What a body that is a task has besides: `ctx.task`. */
@@ -162,13 +186,21 @@ export interface TaskContext {
   /** In words, what it does at the moment. */
   status(text: string): void
   /** Something that it made: a file of the session, or a link. On record when it resolves. */
-  artifact(artifact: { readonly name: string; readonly type?: string; readonly path?: string; readonly url?: string }): Promise<void>
+  artifact(artifact: {
+    readonly name: string
+    readonly type?: string
+    readonly path?: string
+    readonly url?: string
+  }): Promise<void>
   /** What those who do the work call it: a job elsewhere, that whoever looks at the task can find. On record when it resolves. */
   link(remote: string): Promise<void>
   /** Tells the session something. On record when it resolves; the same however often the body runs. */
   message(text: string, data?: unknown): Promise<void>
   /** Asks the session (its code or its model, not a person: that is ctx.ask) and waits for the reply. Needs a body that may rerun. */
-  request(prompt: string, how?: { readonly expected?: Json; readonly deadline?: Duration }): Promise<{ text: string; data?: Json }>
+  request(
+    prompt: string,
+    how?: { readonly expected?: Json; readonly deadline?: Duration },
+  ): Promise<{ text: string; data?: Json }>
   /** Waits for the next signal of this name. Needs a body that may rerun. */
   signal<T = Json>(name: string, how?: { readonly deadline?: Duration }): Promise<T>
   /** Waits for the next message to the task. Needs a body that may rerun. */

@@ -15,7 +15,11 @@ export function arrayChecks(schema: Schema, make: Maker): Check[] {
 /** A list of schemas for the first items, one for those after: prefixItems and items now, items and additionalItems in draft-07. */
 function itemChecks(schema: Schema, make: Maker): Check[] {
   const older = Array.isArray(schema.items)
-  const first = older ? (schema.items as Json[]) : make.draft !== '7' && Array.isArray(schema.prefixItems) ? schema.prefixItems : []
+  const first = older
+    ? (schema.items as Json[])
+    : make.draft !== '7' && Array.isArray(schema.prefixItems)
+      ? schema.prefixItems
+      : []
   const after = older ? schema.additionalItems : schema.items
   if (first.length === 0 && after === undefined) return []
   const prefix = first.map((sub) => make.inside(sub))
@@ -61,8 +65,10 @@ function sizeChecks({ minItems, maxItems }: Schema): Check[] {
     return (value, at, run) => !Array.isArray(value) || test(value.length) || run.fault(at, say, value)
   }
   const checks: Check[] = []
-  if (typeof minItems === 'number') checks.push(sized((size) => size >= minItems, `at least ${counted(minItems, 'item')}`))
-  if (typeof maxItems === 'number') checks.push(sized((size) => size <= maxItems, `at most ${counted(maxItems, 'item')}`))
+  if (typeof minItems === 'number')
+    checks.push(sized((size) => size >= minItems, `at least ${counted(minItems, 'item')}`))
+  if (typeof maxItems === 'number')
+    checks.push(sized((size) => size <= maxItems, `at most ${counted(maxItems, 'item')}`))
   return checks
 }
 
@@ -102,7 +108,8 @@ function uniqueChecks({ uniqueItems }: Schema): Check[] {
       for (const [index, item] of value.entries()) {
         const text = canonical(item, run)
         const first = seenAt.get(text)
-        if (first !== undefined) return run.fault({ up: at, key: index }, () => `${say()}, but it equals item ${first}`, item)
+        if (first !== undefined)
+          return run.fault({ up: at, key: index }, () => `${say()}, but it equals item ${first}`, item)
         seenAt.set(text, index)
       }
       return true

@@ -35,12 +35,14 @@ export function copied(schema: JsonSchema, refuse: Refuse): JsonSchema {
     if (value === undefined) return undefined
     if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
     if (typeof value === 'number' && Number.isFinite(value)) return value
-    if (typeof value !== 'object') return refuse(place, `${typeof value === 'number' ? String(value) : `a ${typeof value}`} is not JSON`)
+    if (typeof value !== 'object')
+      return refuse(place, `${typeof value === 'number' ? String(value) : `a ${typeof value}`} is not JSON`)
     if (Array.isArray(value)) return value.map((item, index) => copy(item, `${place}/${index}`, depth + 1) ?? null)
     const entries: { [key: string]: Json } = {}
     for (const key of Object.keys(value)) {
       const inner = copy((value as Record<string, unknown>)[key], `${place}/${escaped(key)}`, depth + 1)
-      if (inner !== undefined) Object.defineProperty(entries, key, { value: inner, enumerable: true, configurable: true, writable: true })
+      if (inner !== undefined)
+        Object.defineProperty(entries, key, { value: inner, enumerable: true, configurable: true, writable: true })
     }
     return entries
   }
@@ -109,7 +111,8 @@ const newer: readonly (readonly [Form, readonly string[]])[] = [
   ['names map', ['dependentRequired']],
 ]
 
-const formsOf = (table: typeof both): [string, Form][] => table.flatMap(([form, keys]) => keys.map((key): [string, Form] => [key, form]))
+const formsOf = (table: typeof both): [string, Form][] =>
+  table.flatMap(([form, keys]) => keys.map((key): [string, Form] => [key, form]))
 const forms: Readonly<Record<Draft, ReadonlyMap<string, Form>>> = {
   '7': new Map(formsOf(both)),
   '2020-12': new Map(formsOf([...both, ...newer])),
@@ -124,9 +127,15 @@ const aSchema = 'a schema (an object or a boolean)'
 /** Each form: what it takes, in words, and the test. */
 const rules: Readonly<Record<Form, readonly [takes: string, test: (value: Json) => boolean]>> = {
   schema: [aSchema, isSchema],
-  schemas: ['a list of at least one schema', (value) => Array.isArray(value) && value.length > 0 && value.every(isSchema)],
+  schemas: [
+    'a list of at least one schema',
+    (value) => Array.isArray(value) && value.length > 0 && value.every(isSchema),
+  ],
   'schema map': ['an object of schemas', (value) => isObject(value) && Object.values(value).every(isSchema)],
-  items: [`${aSchema}, or a list of schemas before 2020-12`, (value) => isSchema(value) || (Array.isArray(value) && value.every(isSchema))],
+  items: [
+    `${aSchema}, or a list of schemas before 2020-12`,
+    (value) => isSchema(value) || (Array.isArray(value) && value.every(isSchema)),
+  ],
   dependencies: [
     'an object of schemas or lists of names',
     (value) => isObject(value) && Object.values(value).every((item) => isSchema(item) || isNames(item)),
@@ -137,10 +146,14 @@ const rules: Readonly<Record<Form, readonly [takes: string, test: (value: Json) 
   text: ['a string', (value) => typeof value === 'string'],
   flag: ['true or false', (value) => typeof value === 'boolean'],
   names: ['a list of property names', isNames],
-  'names map': ['an object of lists of property names', (value) => isObject(value) && Object.values(value).every(isNames)],
+  'names map': [
+    'an object of lists of property names',
+    (value) => isObject(value) && Object.values(value).every(isNames),
+  ],
   type: [
     `one of ${[...typeNames].join(', ')}, or a list of these`,
-    (value) => [value].flat().every((name) => typeof name === 'string' && typeNames.has(name)) && [value].flat().length > 0,
+    (value) =>
+      [value].flat().every((name) => typeof name === 'string' && typeNames.has(name)) && [value].flat().length > 0,
   ],
   list: ['a list of values', (value) => Array.isArray(value)],
 }
@@ -158,7 +171,8 @@ export function inner(schema: JsonSchema, place: string, draft: Draft, refuse: R
       refuse(here, `'${key}' must be ${takes}, not ${received(value)}`)
     }
     if (form === 'schema' || (form === 'items' && !tuple)) found.push([value, here])
-    else if (form === 'schemas' || tuple) (value as Json[]).forEach((item, index) => found.push([item, `${here}/${index}`]))
+    else if (form === 'schemas' || tuple)
+      (value as Json[]).forEach((item, index) => found.push([item, `${here}/${index}`]))
     else if (form === 'schema map' || form === 'dependencies') {
       for (const [name, item] of Object.entries(value as JsonSchema))
         if (!Array.isArray(item)) found.push([item, `${here}/${escaped(name)}`])

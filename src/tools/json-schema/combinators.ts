@@ -14,7 +14,9 @@ export function referenceChecks(schema: Schema, make: Maker): Check[] {
   }
   if (make.draft !== '7' && typeof schema.$dynamicRef === 'string') {
     const target = make.dynamicRef(schema.$dynamicRef)
-    checks.push((value, at, run, seen) => run.onSame(typeof target === 'function' ? target(run.scope) : target, value, at, seen))
+    checks.push((value, at, run, seen) =>
+      run.onSame(typeof target === 'function' ? target(run.scope) : target, value, at, seen),
+    )
   }
   return checks
 }
@@ -22,7 +24,8 @@ export function referenceChecks(schema: Schema, make: Maker): Check[] {
 export function logicChecks(schema: Schema, make: Maker): Check[] {
   const checks: Check[] = []
   if (Array.isArray(schema.allOf)) {
-    for (const node of schema.allOf.map((sub) => make.onSame(sub))) checks.push((value, at, run, seen) => run.onSame(node, value, at, seen))
+    for (const node of schema.allOf.map((sub) => make.onSame(sub)))
+      checks.push((value, at, run, seen) => run.onSame(node, value, at, seen))
   }
   if (Array.isArray(schema.anyOf)) checks.push(anyOf(schema.anyOf, make))
   if (Array.isArray(schema.oneOf)) checks.push(oneOf(schema.oneOf, make))
@@ -44,7 +47,8 @@ function anyOf(branches: readonly Json[], make: Maker): Check {
 function oneOf(branches: readonly Json[], make: Maker): Check {
   const nodes = branches.map((sub) => make.onSame(sub))
   const say = make.expectedOneOf(branches)
-  const several = (): string => `expected exactly one of these to fit, but more than one does: ${say().slice('expected '.length)}`
+  const several = (): string =>
+    `expected exactly one of these to fit, but more than one does: ${say().slice('expected '.length)}`
   return (value, at, run, seen) => {
     const unsureBefore = run.unsure
     const { matches, faults } = tryAll(nodes, value, at, run, seen, 2)
@@ -71,7 +75,9 @@ function tryAll(nodes: readonly Node[], value: Json, at: At, run: Run, seen: See
 /** If the value is plainly meant for one branch (by its constant members, or else by its type), that branch's faults are the help. */
 function noneFits(branches: readonly Fault[][], say: () => string, value: Json, at: At, run: Run): false {
   const here = branches.filter((faults) => !faults.some((fault) => fault.other && fault.at === at))
-  const byConstants = here.filter((faults) => !faults.some((fault) => fault.other === 'constant' && fault.at?.up === at))
+  const byConstants = here.filter(
+    (faults) => !faults.some((fault) => fault.other === 'constant' && fault.at?.up === at),
+  )
   const meant = byConstants.length === 1 ? byConstants[0] : here.length === 1 ? here[0] : undefined
   if (!meant || meant.length === 0) return run.fault(at, say, value, 'type')
   for (const fault of meant) run.fault(fault.at, fault.say, fault.got, fault.other)

@@ -50,13 +50,18 @@ export function compileJsonSchema(schema: JsonSchema, what: string): CompiledJso
 
 const unfit = (message: string): Checked => ({ ok: false, problems: [{ path: '', message }] })
 
-function compile(json: JsonSchema, references: References, refuse: Refuse): { root: Node; warnings: readonly string[] } {
+function compile(
+  json: JsonSchema,
+  references: References,
+  refuse: Refuse,
+): { root: Node; warnings: readonly string[] } {
   const draft = draftOf(json)
   const nodes = new Map<Json, Node>()
   const waiting: JsonSchema[] = []
   const patterns = new Map<string, Pattern | undefined>()
   const warnings = new Set<string>()
-  const lookup: Lookup = (schema) => (typeof schema.$ref === 'string' ? references.resolve(schema.$ref, schema).schema : undefined)
+  const lookup: Lookup = (schema) =>
+    typeof schema.$ref === 'string' ? references.resolve(schema.$ref, schema).schema : undefined
 
   // The checks of a node are made when its turn comes, so a long chain of references needs no deep stack.
   const nodeOf = (schema: Json, resource: Resource): Node => {
@@ -93,7 +98,9 @@ function compile(json: JsonSchema, references: References, refuse: Refuse): { ro
         if (typeof name !== 'string' || !ref.endsWith(`#${name}`)) return fixed
         // The outermost resource on the way here that has the anchor too decides.
         const candidates = new Map(
-          references.withDynamicAnchor(name).map((resource) => [resource, beside(nodeOf(resource.anchors.get(name) as Json, resource))]),
+          references
+            .withDynamicAnchor(name)
+            .map((resource) => [resource, beside(nodeOf(resource.anchors.get(name) as Json, resource))]),
         )
         return (scope) => {
           for (const resource of scope) {

@@ -50,7 +50,8 @@ function choices(all: readonly Json[], say: (one: Json) => string): string {
 }
 
 const literal = (value: Json): string =>
-  brief(value, 40) ?? (typeof value === 'string' ? quoted(value, 40) : Array.isArray(value) ? 'a certain array' : 'a certain object')
+  brief(value, 40) ??
+  (typeof value === 'string' ? quoted(value, 40) : Array.isArray(value) ? 'a certain array' : 'a certain object')
 
 function byType(schema: { [key: string]: Json }, lookup: Lookup, depth: number): string | undefined {
   const types = schema.type === undefined ? implied(schema) : ([schema.type].flat() as string[])
@@ -90,7 +91,8 @@ function number(schema: { [key: string]: Json }, type: string): string {
 
 const atLeast = (count: Json | undefined, noun: string): string =>
   typeof count === 'number' ? `with at least ${counted(count, noun)}` : ''
-const atMost = (count: Json | undefined, noun: string): string => (typeof count === 'number' ? `with at most ${counted(count, noun)}` : '')
+const atMost = (count: Json | undefined, noun: string): string =>
+  typeof count === 'number' ? `with at most ${counted(count, noun)}` : ''
 
 function string(schema: { [key: string]: Json }): string {
   const format = typeof schema.format === 'string' ? schema.format : ''
@@ -103,7 +105,8 @@ function string(schema: { [key: string]: Json }): string {
   ])
 }
 
-const shortened = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most).toWellFormed()}…`)
+const shortened = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most).toWellFormed()}…`
 
 /** At the top `object` says enough (each missing key is told apart); inside a union the keys tell the branches apart. */
 function object(schema: { [key: string]: Json }, lookup: Lookup, depth: number): string {
@@ -119,7 +122,8 @@ function object(schema: { [key: string]: Json }, lookup: Lookup, depth: number):
 }
 
 function array(schema: { [key: string]: Json }, lookup: Lookup, depth: number): string {
-  const items = schema.items === undefined || Array.isArray(schema.items) ? undefined : accepted(schema.items, lookup, depth + 1)
+  const items =
+    schema.items === undefined || Array.isArray(schema.items) ? undefined : accepted(schema.items, lookup, depth + 1)
   return joined(items && items !== 'nothing' ? `array of ${items.includes(' | ') ? `(${items})` : items}` : 'array', [
     atLeast(schema.minItems, 'item'),
     atMost(schema.maxItems, 'item'),

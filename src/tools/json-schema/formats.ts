@@ -17,12 +17,14 @@ const scheme = /^[a-z][a-z0-9+.-]*:/i
 const uriText = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[0-9a-f]{2})*$/i
 const localPart = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 const quotedLocalPart = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/
-const duration = /^P(?:\d+W|(?=.)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?(?:T(?=\d)(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)$/
+const duration =
+  /^P(?:\d+W|(?=.)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?(?:T(?=\d)(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)$/
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const pointer = /^(?:\/(?:[^~/]|~[01])*)*$/
 const relativePointer = /^(?:0|[1-9]\d*)(?:#|(?:\/(?:[^~/]|~[01])*)*)$/
 
-const daysIn = (year: number, month: number): number => [31, leap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0
+const daysIn = (year: number, month: number): number =>
+  [31, leap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0
 const leap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 
 function isDate(text: string): boolean {
@@ -33,20 +35,21 @@ function isDate(text: string): boolean {
 function isTime(text: string): boolean {
   const parts = timePart.exec(text)
   if (!parts) return false
-  const [hour, minute, second, offsetHour, offsetMinute] = [parts[1], parts[2], parts[3], parts[5] ?? 0, parts[6] ?? 0].map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const [hour, minute, second, offsetHour, offsetMinute] = [
+    parts[1],
+    parts[2],
+    parts[3],
+    parts[5] ?? 0,
+    parts[6] ?? 0,
+  ].map(Number) as [number, number, number, number, number]
   if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return false
   // A leap second happens at the end of a day in UTC only.
   const offset = (offsetHour * 60 + offsetMinute) * (parts[4] === '-' ? -1 : 1)
   return second < 60 || (hour * 60 + minute - offset + 2880) % 1440 === 1439
 }
 
-const isDateTime = (text: string): boolean => isDate(text.slice(0, 10)) && /^t/i.test(text.slice(10)) && isTime(text.slice(11))
+const isDateTime = (text: string): boolean =>
+  isDate(text.slice(0, 10)) && /^t/i.test(text.slice(10)) && isTime(text.slice(11))
 const isHostname = (text: string): boolean => text.length <= 253 && text.split('.').every((part) => label.test(part))
 
 function isEmail(text: string): boolean {
@@ -68,7 +71,9 @@ function isUriReference(text: string): boolean {
   if (host === undefined) return scheme.test(text) || !/^[^/?#]*:/.test(text)
   const address = host.slice(host.lastIndexOf('@') + 1)
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(address)
-  return bracketed ? isIPv6(bracketed[1] as string) || /^v[0-9a-f]+\./i.test(bracketed[1] as string) : /^[^[\]:]*(?::\d*)?$/.test(address)
+  return bracketed
+    ? isIPv6(bracketed[1] as string) || /^v[0-9a-f]+\./i.test(bracketed[1] as string)
+    : /^[^[\]:]*(?::\d*)?$/.test(address)
 }
 
 function isRegex(text: string): boolean {

@@ -44,7 +44,9 @@ function requiredChecks(schema: Schema, make: Maker): Check[] {
 function memberChecks(schema: Schema, make: Maker): Check[] {
   const { properties, patternProperties, additionalProperties } = schema
   if (properties === undefined && patternProperties === undefined && additionalProperties === undefined) return []
-  const known = new Map(isObject(properties) ? Object.entries(properties).map(([key, sub]) => [key, make.inside(sub)]) : [])
+  const known = new Map(
+    isObject(properties) ? Object.entries(properties).map(([key, sub]) => [key, make.inside(sub)]) : [],
+  )
   const patterns = isObject(patternProperties)
     ? Object.entries(patternProperties).map(([source, sub]) => ({
         matches: make.pattern(source, 'patternProperties'),
@@ -119,8 +121,10 @@ function sizeChecks({ minProperties, maxProperties }: Schema): Check[] {
     return (value, at, run) => !isObject(value) || test(Object.keys(value).length) || run.fault(at, say, value)
   }
   const checks: Check[] = []
-  if (typeof minProperties === 'number') checks.push(sized((size) => size >= minProperties, `at least ${counted(minProperties, 'key')}`))
-  if (typeof maxProperties === 'number') checks.push(sized((size) => size <= maxProperties, `at most ${counted(maxProperties, 'key')}`))
+  if (typeof minProperties === 'number')
+    checks.push(sized((size) => size >= minProperties, `at least ${counted(minProperties, 'key')}`))
+  if (typeof maxProperties === 'number')
+    checks.push(sized((size) => size <= maxProperties, `at most ${counted(maxProperties, 'key')}`))
   return checks
 }
 
@@ -148,7 +152,12 @@ function dependencyChecks(dependencies: Json | undefined, make: Maker): Check[] 
   const all = Object.entries(dependencies).map(([key, needs]) => {
     if (!Array.isArray(needs)) return { key, node: make.onSame(needs), names: [] }
     const because = `, as it goes with ${quoted(key, 40)}`
-    return { key, node: undefined as Node | undefined, names: needs as string[], say: () => `expected a value${because}` }
+    return {
+      key,
+      node: undefined as Node | undefined,
+      names: needs as string[],
+      say: () => `expected a value${because}`,
+    }
   })
   return [
     (value, at, run: Run, seen) => {
@@ -157,7 +166,8 @@ function dependencyChecks(dependencies: Json | undefined, make: Maker): Check[] 
       for (const { key, node, names, say } of all) {
         if (!Object.hasOwn(value, key)) continue
         if (node && !run.onSame(node, value, at, seen)) ok = false
-        for (const name of names) if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, nothing)
+        for (const name of names)
+          if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, nothing)
       }
       return ok
     },

@@ -53,8 +53,12 @@ export class References {
     const [uri, fragment] = this.#split(ref, base.uri, place)
     const resource = this.#resources.get(uri)
     const shown = JSON.stringify(ref.slice(0, 200))
-    if (!resource) return this.#refuse(place, `the reference ${shown} points outside the schema, and nothing is fetched`)
-    const target = fragment === '' || fragment.startsWith('/') ? this.#pointed(resource, fragment) : this.#anchored(resource, fragment)
+    if (!resource)
+      return this.#refuse(place, `the reference ${shown} points outside the schema, and nothing is fetched`)
+    const target =
+      fragment === '' || fragment.startsWith('/')
+        ? this.#pointed(resource, fragment)
+        : this.#anchored(resource, fragment)
     if (!target) return this.#refuse(place, `the reference ${shown} points to nothing`)
     return target
   }
@@ -125,7 +129,8 @@ export class References {
   }
 
   #anchor(name: string, schema: JsonSchema, resource: Resource, place: string): void {
-    if (!/^[A-Za-z_][\w.-]*$/.test(name)) this.#refuse(place, `${JSON.stringify(name.slice(0, 60))} is not a name for an anchor`)
+    if (!/^[A-Za-z_][\w.-]*$/.test(name))
+      this.#refuse(place, `${JSON.stringify(name.slice(0, 60))} is not a name for an anchor`)
     if (resource.anchors.has(name) && resource.anchors.get(name) !== schema) {
       this.#refuse(place, `the anchor ${JSON.stringify(escaped(name))} is there twice`)
     }

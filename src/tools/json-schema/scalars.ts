@@ -47,9 +47,13 @@ const typeOf = (value: Json): string => (value === null ? 'null' : Array.isArray
 /** Looked up, not searched: a list of ten thousand costs what a list of two does. */
 function oneOf(values: readonly Json[]): Test {
   const simple = new Set(values.filter((value) => typeof value !== 'object' || value === null))
-  const composed = new Set(values.filter((value) => typeof value === 'object' && value !== null).map((value) => canonical(value)))
+  const composed = new Set(
+    values.filter((value) => typeof value === 'object' && value !== null).map((value) => canonical(value)),
+  )
   return (value, run) =>
-    typeof value === 'object' && value !== null ? composed.size > 0 && composed.has(canonical(value, run)) : simple.has(value)
+    typeof value === 'object' && value !== null
+      ? composed.size > 0 && composed.has(canonical(value, run))
+      : simple.has(value)
 }
 
 /** Equal values, equal texts: keys in order, numbers as JavaScript writes them. Long values pay from the budget. */

@@ -15,11 +15,14 @@ describe('SESS-9: what people read of a call', () => {
     expect(narrate({ name: '__' }, {}, en)).toBe('Running: __')
     expect(narrate(look, { order: 'A1' }, { ...en, phase: 'completed' })).toBe('Done: Look up an order (A1)')
     expect(narrate(look, { customer_id: 42 }, { ...en, phase: 'failed' })).toBe('Failed: Look up an order (42)')
-    expect(narrate({ name: 'read', title: 'Read\u202E a\nfile' }, { path: '/a/b/c.md' }, en)).toBe('Running: Read a file (c.md)')
+    expect(narrate({ name: 'read', title: 'Read\u202E a\nfile' }, { path: '/a/b/c.md' }, en)).toBe(
+      'Running: Read a file (c.md)',
+    )
   })
 
   test('by locale: German, a region of it, and English for what is not there', () => {
-    for (const locale of ['de', 'de-AT', 'DE_ch']) expect(narrate(look, {}, { ...en, locale })).toBe('Läuft: Look up an order')
+    for (const locale of ['de', 'de-AT', 'DE_ch'])
+      expect(narrate(look, {}, { ...en, locale })).toBe('Läuft: Look up an order')
     for (const locale of ['xx', '', 'constructor', '__proto__'])
       expect(narrate(look, {}, { ...en, locale })).toBe('Running: Look up an order')
     expect(narrate(look, {}, { phase: 'completed', locale: 'de' })).toBe('Fertig: Look up an order')
@@ -42,35 +45,50 @@ describe('SESS-9: what people read of a call', () => {
     const throws = (): never => {
       throw new Error('x')
     }
-    const bad: unknown[] = ['', ' \n\u200B ', 'x'.repeat(201), 7, {}, Promise.reject(new Error('late')), undefined, null]
+    const bad: unknown[] = [
+      '',
+      ' \n\u200B ',
+      'x'.repeat(201),
+      7,
+      {},
+      Promise.reject(new Error('late')),
+      undefined,
+      null,
+    ]
     for (const each of [throws, ...bad.map((given) => () => given)])
       expect(narrate({ ...look, narrate: each as never }, { order: 'A1' }, en)).toBe('Running: Look up an order (A1)')
     expect(narrate({ ...look, narrate: () => 'a\u001B[31m\u202E b' }, {}, en)).toBe('a [31m b')
   })
 
   test('the value that it gave, when it is completed', () => {
-    const counts = { name: 'count', narrate: ((_: unknown, { value }: { value?: { n: number } }) => `${value?.n} rows`) as never }
+    const counts = {
+      name: 'count',
+      narrate: ((_: unknown, { value }: { value?: { n: number } }) => `${value?.n} rows`) as never,
+    }
     expect(narrate(counts, {}, { ...en, phase: 'completed', value: { n: 3 } })).toBe('3 rows')
   })
 
   test('secret-looking fields are not shown: not by default, and not in own words', () => {
-    const secret = 'password PASSWORD dbPassword passwd pwd token access_token accessToken apitoken secret clientSecret key apiKey api_key'
-      .split(' ')
-      .concat(
-        'authorization Authorization cookie set-cookie card cardNumber card_number cvv pin otp credentials private_key session_id'.split(
-          ' ',
-        ),
-      )
+    const secret =
+      'password PASSWORD dbPassword passwd pwd token access_token accessToken apitoken secret clientSecret key apiKey api_key'
+        .split(' ')
+        .concat(
+          'authorization Authorization cookie set-cookie card cardNumber card_number cvv pin otp credentials private_key session_id'.split(
+            ' ',
+          ),
+        )
     for (const name of secret) {
       expect(looksSecret(name), name).toBe(true)
-      expect(narrate(look, { [name]: 'hunter2', [`${name}_id`]: 'hunter2' }, en), name).toBe('Running: Look up an order')
+      expect(narrate(look, { [name]: 'hunter2', [`${name}_id`]: 'hunter2' }, en), name).toBe(
+        'Running: Look up an order',
+      )
     }
     for (const name of ['path', 'monkey', 'discard', 'spin', 'author', 'compass', 'passenger', 'order', 'keyboard'])
       expect(looksSecret(name), name).toBe(false)
     const shows = { ...look, narrate: ((input: unknown) => JSON.stringify(input)) as never }
-    expect(narrate(shows, { user: 'ada', password: 'hunter2', deep: [{ apiKey: 'hunter2', pin: 1234 }], key: 'theme' }, en)).toBe(
-      '{"user":"ada","password":"…","deep":[{"apiKey":"…","pin":"…"}],"key":"theme"}',
-    )
+    expect(
+      narrate(shows, { user: 'ada', password: 'hunter2', deep: [{ apiKey: 'hunter2', pin: 1234 }], key: 'theme' }, en),
+    ).toBe('{"user":"ada","password":"…","deep":[{"apiKey":"…","pin":"…"}],"key":"theme"}')
     expect(narrate(shows, {}, { ...en, phase: 'completed', value: { token: 'hunter2' } })).not.toContain('hunter2')
     expect(narrate(look, { query: 'password=hunter2' }, en)).toBe('Running: Look up an order')
     expect(narrate(look, { url: 'https://ada:hunter2@example.com/a/b?token=hunter2#hunter2' }, en)).toBe(
@@ -87,7 +105,10 @@ describe('SESS-9: what people read of a call', () => {
   test('known secrets are taken out before anything is cut', () => {
     const secret = 'S'.repeat(300)
     const clean = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll(secret, '[redacted]')) as T
-    const own = says<{ path: string }>({ en: { started: 'Reading {}', completed: 'x', failed: 'x' } }, ({ path }) => path)
+    const own = says<{ path: string }>(
+      { en: { started: 'Reading {}', completed: 'x', failed: 'x' } },
+      ({ path }) => path,
+    )
     expect(narrate({ ...look, narrate: own }, { path: secret }, { ...en, clean })).toBe('Reading [redacted]')
     expect(narrate(look, { path: secret }, { ...en, clean })).toBe('Running: Look up an order ([redacted])')
   })
@@ -104,7 +125,9 @@ describe('SESS-9: what people read of a call', () => {
           expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u)
           expect(line.length).toBeLessThan(200)
           expect(line.isWellFormed()).toBe(true)
-          expect(JSON.stringify(withoutSecrets({ a: [{ ...input, [field]: 'zq-hidden-zq' }] }))).not.toContain('zq-hidden-zq')
+          expect(JSON.stringify(withoutSecrets({ a: [{ ...input, [field]: 'zq-hidden-zq' }] }))).not.toContain(
+            'zq-hidden-zq',
+          )
         },
       ),
     )

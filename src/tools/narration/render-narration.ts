@@ -62,7 +62,11 @@ export function narrate(tool: Narrated, input: unknown, { phase, locale, value, 
   const own =
     phase === 'cancelled' || phase === 'unknown' || input === undefined
       ? ''
-      : ownWords(tool, shown, { phase, locale, ...(value === undefined ? {} : { value: clean(withoutSecrets(value)) }) })
+      : ownWords(tool, shown, {
+          phase,
+          locale,
+          ...(value === undefined ? {} : { value: clean(withoutSecrets(value)) }),
+        })
   return clean(own === '' ? byDefault(tool, phase, locale, subjectOf(shown)) : own)
 }
 
@@ -135,7 +139,10 @@ function shortOf(value: unknown): string {
   if (value.includes('://')) return addressOf(value)
   if (holdsSecret(value)) return ''
   const line = oneLine(value)
-  return brief(/^\S*\/\S+$/.test(line) ? (line.split('/').findLast((part) => part !== '') ?? line) : line, longestSubject)
+  return brief(
+    /^\S*\/\S+$/.test(line) ? (line.split('/').findLast((part) => part !== '') ?? line) : line,
+    longestSubject,
+  )
 }
 
 /** Without what may be in the rest of it: names, queries, fragments. */

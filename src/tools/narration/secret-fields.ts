@@ -44,6 +44,8 @@ export function withoutSecrets<T>(value: T, depth = 0): T {
 }
 
 /** What says nothing stays what it is. */
-const hiddenOf = (value: unknown): unknown => (value === null || value === undefined || typeof value === 'boolean' ? value : hidden)
+const hiddenOf = (value: unknown): unknown =>
+  value === null || value === undefined || typeof value === 'boolean' ? value : hidden
 
-const isPlain = (value: object): boolean => Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)
+const isPlain = (value: object): boolean =>
+  Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)

@@ -25,7 +25,10 @@ export interface Saying {
 
 /** Words by language, and what a call is about: a file's name, a host. English where a language is missing. */
 export const says =
-  <Input>(words: { readonly en: Saying; readonly [language: string]: Saying }, about?: (input: Input) => unknown): Narrate<Input> =>
+  <Input>(
+    words: { readonly en: Saying; readonly [language: string]: Saying },
+    about?: (input: Input) => unknown,
+  ): Narrate<Input> =>
   (input, { phase, locale }) => {
     const { started, completed, failed, waiting = `${started}…` } = inLanguage(words, locale)
     const text = { started, completed, failed, waiting }[phase]

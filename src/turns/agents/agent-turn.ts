@@ -3,7 +3,14 @@
 
 import type { Invocation } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
-import { agentName, atWork, leftBehind, parentName, type ParentRow, workingName } from '../../store/records/conversation.ts'
+import {
+  agentName,
+  atWork,
+  leftBehind,
+  parentName,
+  type ParentRow,
+  workingName,
+} from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Model } from '../../models/model.ts'
@@ -66,7 +73,9 @@ export async function agentTurn(
   const { model, message, frame, instructions, tools, limits } = agent
   const asked = { model: model as Model | string | undefined, frame, instructions, tools, limits }
   const place = { tenant, session, principal, ...askingOf(invocation.options) }
-  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Partial<StartTurn>
+  const given = Object.fromEntries(
+    Object.entries(asked).filter(([, value]) => value !== undefined),
+  ) as Partial<StartTurn>
   const work = { ...given, message, id: 'turn' }
   const turn = before ? await again(place, work) : start(place, work)
   const cancelled = (): void => {
@@ -89,7 +98,11 @@ export async function agentTurn(
 type Rows = NonNullable<Change['keep']>
 
 /** What an agent has left behind may ask people later, and is found. Of those before it that left something which is over by now nothing is found. */
-async function answered(store: Store, { tenant, session }: { tenant: string; session: string }, agent: string): Promise<Rows> {
+async function answered(
+  store: Store,
+  { tenant, session }: { tenant: string; session: string },
+  agent: string,
+): Promise<Rows> {
   const of = { tenant, session }
   const rows: Rows[number][] = [{ ...workingName(of, agent), value: leftBehind }]
   try {

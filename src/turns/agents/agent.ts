@@ -24,14 +24,23 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
   const { name, title, description, approval, timeout = '1h', ...work } = definition
   const { model, limits } = work
   if (limits?.cost !== undefined && typeof model === 'object' && !(model as Partial<Model>).price)
-    throw new PawlError('tool_invalid', `Tool '${name}': limits.cost is set, and its model has no price to count it by.`)
+    throw new PawlError(
+      'tool_invalid',
+      `Tool '${name}': limits.cost is set, and its model has no price to count it by.`,
+    )
   return tool({
     name,
     ...(title === undefined ? {} : { title }),
     description,
     input: jsonSchema<{ task: string }>({
       type: 'object',
-      properties: { task: { type: 'string', minLength: 1, description: 'What is to be done, with all that is needed to know for it' } },
+      properties: {
+        task: {
+          type: 'string',
+          minLength: 1,
+          description: 'What is to be done, with all that is needed to know for it',
+        },
+      },
       required: ['task'],
       additionalProperties: false,
     }),

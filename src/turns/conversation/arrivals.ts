@@ -67,10 +67,17 @@ async function sent({ store }: TurnHost, of: Scope, begins: boolean): Promise<{ 
 }
 
 async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
-  return (await host.notices(of)).map(({ text, ...about }) => ({ message: { role: 'notice', parts: [{ type: 'text', text }] }, ...about }))
+  return (await host.notices(of)).map(({ text, ...about }) => ({
+    message: { role: 'notice', parts: [{ type: 'text', text }] },
+    ...about,
+  }))
 }
 
-async function results(host: TurnHost, { request: { position: at }, beside }: Invocation, reads: boolean): Promise<Arrival[]> {
+async function results(
+  host: TurnHost,
+  { request: { position: at }, beside }: Invocation,
+  reads: boolean,
+): Promise<Arrival[]> {
   const of = { tenant: at.tenant, session: at.session }
   const found: Arrival[] = []
   for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {

@@ -63,7 +63,12 @@ export async function sumUp(
     const said = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
     added = next({ role: 'summary', text: said }, upTo.number, { ...usage, cost: costOf(usage, model.price) })
     const { number } = added.kept
-    const tells = [{ type: 'message.added' as const, body: { message: number, role: 'summary', turn: invocation.request.position.id } }]
+    const tells = [
+      {
+        type: 'message.added' as const,
+        body: { message: number, role: 'summary', turn: invocation.request.position.id },
+      },
+    ]
     return { done: String(number), beside: { keep: [added.row], tells } }
   })
   const { kept } = (added ?? {}) as Partial<ReturnType<History['next']>>
@@ -72,7 +77,11 @@ export async function sumUp(
 }
 
 /** Of a text that is too long for it the model is given the beginning and the end: less and less, should it say so itself. */
-async function asked(text: string, mostBytes: number, ask: (request: ModelRequest) => Promise<ModelAnswer>): Promise<ModelAnswer> {
+async function asked(
+  text: string,
+  mostBytes: number,
+  ask: (request: ModelRequest) => Promise<ModelAnswer>,
+): Promise<ModelAnswer> {
   // In bytes, which tell more of tokens than characters do.
   const bytes = bytesIn(text)
   for (let most = Math.min(mostBytes, bytes); ; most /= 2) {
@@ -118,7 +127,9 @@ function spoken(message: Message): string {
       return ['Assistant:', textOf(message), ...calls].filter((line) => line !== '').join('\n')
     }
     case 'tool':
-      return message.results.map(({ name, parts }) => `Result of ${name}: ${withFiles(parts, longestResult)}`).join('\n')
+      return message.results
+        .map(({ name, parts }) => `Result of ${name}: ${withFiles(parts, longestResult)}`)
+        .join('\n')
     case 'notice':
       return `Runtime: ${withFiles(message.parts)}`
     case 'user':

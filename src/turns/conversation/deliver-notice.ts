@@ -31,7 +31,16 @@ export async function tellNotice(
       ...beside.fence(),
       ...listed.flatMap((kept) =>
         kept
-          ? [{ kind: 'kept' as const, of: kept.of, tenant: kept.tenant, session: kept.session, key: kept.key, revision: kept.revision }]
+          ? [
+              {
+                kind: 'kept' as const,
+                of: kept.of,
+                tenant: kept.tenant,
+                session: kept.session,
+                key: kept.key,
+                revision: kept.revision,
+              },
+            ]
           : [],
       ),
     ],

@@ -60,7 +60,12 @@ export const tokensIn = (text: string): number => bytesIn(text) / bytesPerToken
 
 /** About how many a model reads of a message. */
 export function tokensOf(message: Message): number {
-  const parts = message.role === 'tool' ? message.results.flatMap((result) => result.parts) : 'parts' in message ? message.parts : []
+  const parts =
+    message.role === 'tool'
+      ? message.results.flatMap((result) => result.parts)
+      : 'parts' in message
+        ? message.parts
+        : []
   const files = (parts as readonly { readonly type: string }[]).filter(({ type }) => type === 'attachment').length
   return tokensIn(JSON.stringify(message)) + files * tokensPerFile
 }
@@ -171,7 +176,10 @@ export class History {
       ...(shown === given.message ? {} : { shown }),
       ...(secret ? { secret } : {}),
     }
-    return { kept, row: { ...messageName(of, kept.number), value: encode(kept), ...(secret ? { secret: true as const } : {}) } }
+    return {
+      kept,
+      row: { ...messageName(of, kept.number), value: encode(kept), ...(secret ? { secret: true as const } : {}) },
+    }
   }
 
   add(kept: KeptMessage): void {

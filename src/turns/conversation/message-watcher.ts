@@ -55,7 +55,9 @@ export class Said {
   async #look(): Promise<void> {
     this.#callOff = null
     try {
-      for await (const { tenant, session, value } of everyKept(this.#store, { of: sentName({ tenant: '', session: '' }, '').of }))
+      for await (const { tenant, session, value } of everyKept(this.#store, {
+        of: sentName({ tenant: '', session: '' }, '').of,
+      }))
         if ((JSON.parse(value) as SentRow).when === 'next') this.said({ tenant, session })
     } catch {
       // The store is away: then the turn hears of that itself.

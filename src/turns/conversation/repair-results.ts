@@ -12,7 +12,12 @@ import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from '../ports.ts'
 import { type Owed, owedRow, type Ran } from '../run-calls.ts'
 
-export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads: boolean): Promise<Pick<Ran, 'results' | 'owed'>> {
+export async function mended(
+  host: TurnHost,
+  of: Scope,
+  last: KeptMessage,
+  reads: boolean,
+): Promise<Pick<Ran, 'results' | 'owed'>> {
   if (last.message.role !== 'assistant') return { results: [], owed: [] }
   const results: ResultPart[] = []
   const owed: Owed[] = []
@@ -27,7 +32,11 @@ export async function mended(host: TurnHost, of: Scope, last: KeptMessage, reads
 }
 
 /** The calls of an answer in their order; undefined for one that is not on record, or cannot be opened. */
-export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, last: KeptMessage): Promise<(CallRecord | undefined)[]> {
+export async function callsOnRecord(
+  host: TurnHost,
+  { tenant, session }: Scope,
+  last: KeptMessage,
+): Promise<(CallRecord | undefined)[]> {
   const { step } = last
   const turn = last.turn ?? ''
   const seen = new Map<string, number>()
@@ -38,7 +47,8 @@ export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, 
     const at = (place: Pick<CallPosition, 'batch' | 'occurrence'>): Promise<CallRecord | undefined> =>
       readable(() => host.store.callAt({ tenant, session, id, ...place }))
     found.push(
-      (await at({ batch: stepBatch(turn, step), occurrence })) ?? (await at({ batch: stepBatch(turn, step, order), occurrence: 0 })),
+      (await at({ batch: stepBatch(turn, step), occurrence })) ??
+        (await at({ batch: stepBatch(turn, step, order), occurrence: 0 })),
     )
   }
   return found
@@ -47,7 +57,11 @@ export async function callsOnRecord(host: TurnHost, { tenant, session }: Scope, 
 /** What comes of it is told later. */
 const onItsWay: Pick<ResultPart, 'status' | 'parts'> = { status: 'running', parts: placeholder('running') }
 
-async function told(host: TurnHost, call: CallRecord | undefined, reads: boolean): Promise<Pick<ResultPart, 'status' | 'parts'>> {
+async function told(
+  host: TurnHost,
+  call: CallRecord | undefined,
+  reads: boolean,
+): Promise<Pick<ResultPart, 'status' | 'parts'>> {
   if (!call) return { status: 'interrupted', parts: interrupted }
   if (call.outcome === null) return onItsWay
   return { status: (decode(call.outcome) as unknown as Outcome).status, parts: await host.shown(call, reads) }

@@ -36,7 +36,8 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {
-      if (!Number.isSafeInteger(after) || after < 0) throw new PawlError('turn_invalid', 'after is not the number of a message.')
+      if (!Number.isSafeInteger(after) || after < 0)
+        throw new PawlError('turn_invalid', 'after is not the number of a message.')
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > mostListed)
         throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
       await learn(of)
@@ -55,11 +56,15 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
       const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
       const once = id === undefined ? null : sentOnceName(of, id)
       const sent = await store.commit({
-        guards: [{ kind: 'kept', ...endName(of, ''), revision: 0 }, ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : [])],
+        guards: [
+          { kind: 'kept', ...endName(of, ''), revision: 0 },
+          ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : []),
+        ],
         keep: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
         events: [eventOf(ofSession(of), 'message.sent', row.at, { message: row.id, when })],
       })
-      if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end') throw new PawlError('session_ended')
+      if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end')
+        throw new PawlError('session_ended')
       said(of)
     },
     async waiting() {
@@ -68,7 +73,12 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
       for await (const { value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
         const { id, text, when } = JSON.parse(value) as SentRow
         const { text: words, files } = typeof text === 'string' ? { text, files: [] } : text
-        found.push({ id, text: textOf(shown({ role: 'user', parts: [{ type: 'text', text: words }] })), files: files.length, when })
+        found.push({
+          id,
+          text: textOf(shown({ role: 'user', parts: [{ type: 'text', text: words }] })),
+          files: files.length,
+          when,
+        })
       }
       return found
     },
@@ -76,4 +86,6 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
 }
 
 const defined = <T extends object>(of: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
+  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }

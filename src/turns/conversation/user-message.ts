@@ -32,7 +32,8 @@ export function wordsOf(given: UserWords, mostBytes: number, mostOfFile: number)
   const files = (attachments as readonly UserFile[]).map(fileOf)
   const sizes = files.map(({ base64 }) => Buffer.byteLength(base64, 'base64'))
   const large = sizes.find((size) => size > mostOfFile)
-  if (large !== undefined) throw wrong(`A file of the message has ${large} bytes; at most ${mostOfFile} are kept of one`)
+  if (large !== undefined)
+    throw wrong(`A file of the message has ${large} bytes; at most ${mostOfFile} are kept of one`)
   const all = sizes.reduce((sum, size) => sum + size, 0)
   if (all > mostFileBytes) throw wrong(`The files of the message have ${all} bytes; at most ${mostFileBytes} are taken`)
   return files.length === 0 ? text : { text, files }
@@ -40,7 +41,8 @@ export function wordsOf(given: UserWords, mostBytes: number, mostOfFile: number)
 
 function fileOf(given: UserFile): FileRow {
   const { data, mediaType, name } = given ?? {}
-  if (typeof data !== 'string' && !(data instanceof Uint8Array)) throw wrong('data of an attachment is not bytes or a text')
+  if (typeof data !== 'string' && !(data instanceof Uint8Array))
+    throw wrong('data of an attachment is not bytes or a text')
   if (!isName(mediaType)) throw wrong('mediaType of an attachment is not a text')
   if (name !== undefined && !isName(name)) throw wrong('name of an attachment is not a text')
   return { mediaType, ...(name === undefined ? {} : { name }), base64: Buffer.from(data).toString('base64') }
@@ -63,14 +65,20 @@ export function partsOf(
       if (isLoss(error)) throw error
       // Taken where more is allowed: the turn, and those after it, go on without it.
       const named = name.name === undefined ? '' : ` ${JSON.stringify(name.name)}`
-      return { type: 'text', text: `\n[file${named}: ${mediaType}, ${data.length} bytes, which could not be kept here]` }
+      return {
+        type: 'text',
+        text: `\n[file${named}: ${mediaType}, ${data.length} bytes, which could not be kept here]`,
+      }
     }
   }
   return [...(text === '' ? [] : [{ type: 'text' as const, text: clean(text) }]), ...files.map(partOf)]
 }
 
 /** What a frame begins with: the words of the tool that hands the turn to it, else the user's last. */
-export function handedOver({ task, initial }: Handing, { messages, summedUp }: Pick<History, 'messages' | 'summedUp'>): Handed[] {
+export function handedOver(
+  { task, initial }: Handing,
+  { messages, summedUp }: Pick<History, 'messages' | 'summedUp'>,
+): Handed[] {
   const said = [
     ...(initial === undefined ? [] : [typeof initial === 'string' ? initial : JSON.stringify(initial)]),
     ...(task === undefined ? [] : [task]),
@@ -78,7 +86,9 @@ export function handedOver({ task, initial }: Handing, { messages, summedUp }: P
   if (said.trim() !== '') return [{ message: { role: 'user', parts: [{ type: 'text', text: said }] } }]
   const words = messages.findLast(({ message }) => message.role === 'user')
   // Long ago, or of nobody: then what stands for them, and what the turn was begun for.
-  return words ? [words] : [...inNotice(summedUp), ...messages.filter(({ message }) => message.role === 'notice').slice(-1)]
+  return words
+    ? [words]
+    : [...inNotice(summedUp), ...messages.filter(({ message }) => message.role === 'notice').slice(-1)]
 }
 
 interface Handing {

@@ -14,14 +14,29 @@ export interface Why {
 /** Under this key a cancel holds over a crash. */
 export const cancelKey = 'cancel'
 
-export function cancelling(subject: EventSubject, at: number, { reason, by }: Why): Required<Pick<Change, 'steps' | 'events'>> {
+export function cancelling(
+  subject: EventSubject,
+  at: number,
+  { reason, by }: Why,
+): Required<Pick<Change, 'steps' | 'events'>> {
   const { call } = subject
-  const step: StepRecord = { call, key: cancelKey, state: 'done', input: null, value: JSON.stringify({ reason, by }), round: 1, at }
+  const step: StepRecord = {
+    call,
+    key: cancelKey,
+    state: 'done',
+    input: null,
+    value: JSON.stringify({ reason, by }),
+    round: 1,
+    at,
+  }
   return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
 }
 
 /** That it was told to stop before this execution. */
-export function cancelBefore(known: { step(key: string): StepRecord | undefined; readonly waits: readonly WaitRecord[] }): Why | null {
+export function cancelBefore(known: {
+  step(key: string): StepRecord | undefined
+  readonly waits: readonly WaitRecord[]
+}): Why | null {
   const step = known.step(cancelKey)
   if (step) return JSON.parse(step.value as string) as Why
   // The store was away when it was to be recorded, but not when a wait ended with it.

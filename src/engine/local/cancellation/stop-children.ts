@@ -18,13 +18,18 @@ export function takeDown(
   cancels: Cancels,
 ): void {
   if (request.attempt === 0) return
-  const why = stopped && 'cancel' in stopped ? { reason: stopped.cancel, by: stopped.by } : { reason: 'The call above it ended', by: null }
+  const why =
+    stopped && 'cancel' in stopped
+      ? { reason: stopped.cancel, by: stopped.by }
+      : { reason: 'The call above it ended', by: null }
   cancels
     .surely(`under ${request.uid}`, async () => {
       for (const uid of await openUnder(store, request)) await cancels.cancel(uid, why)
       for (const uid of await agentsUnder(store, request)) await cancels.cancel(uid, why)
     })
-    .catch((error: unknown) => logger.warn('Calls under a cancelled one could not be cancelled', { call: request.uid, error }))
+    .catch((error: unknown) =>
+      logger.warn('Calls under a cancelled one could not be cancelled', { call: request.uid, error }),
+    )
 }
 
 /** Open calls under this one. They were made after it, so what came before is not read. */
@@ -45,7 +50,11 @@ async function openUnder(store: Store, { uid, position }: CallRecord): Promise<s
 /** Open turns of the agents that it let work, in sessions of their own. */
 async function agentsUnder(store: Store, { uid, position: { tenant, session } }: CallRecord): Promise<string[]> {
   const found: string[] = []
-  for await (const { key: agent } of everyKept(store, { of: workingName({ tenant, session }, '').of, tenant, session })) {
+  for await (const { key: agent } of everyKept(store, {
+    of: workingName({ tenant, session }, '').of,
+    tenant,
+    session,
+  })) {
     const kept = await store.kept(parentName({ tenant, session: agent }))
     if (!kept || (JSON.parse(kept.value) as ParentRow).call !== uid) continue
     for (const call of await store.unsettled({ of: { tenant, session: agent }, after: '', limit: page }))

@@ -16,7 +16,8 @@ export class CallPlaces implements PlacesOfCall {
 
   leave(): void {
     const held = this.#held
-    if (held.mayHavePlaces && !(held.stopped && 'over' in held.stopped)) held.ride(held.held({ ...held.giving(), events: [] }))
+    if (held.mayHavePlaces && !(held.stopped && 'over' in held.stopped))
+      held.ride(held.held({ ...held.giving(), events: [] }))
   }
 
   async take(places: readonly FleetPlace[]): Promise<void> {
@@ -39,7 +40,11 @@ export class CallPlaces implements PlacesOfCall {
     const { uid: holder } = held.request
     const { root, above = [] } = this.#options
     const entry = `${holder}#${held.progress.attempt}`
-    const taken = places.map(({ name, capacity, lastsMs: ms }) => ({ name, capacity, ...(ms && { lasts: { ms, entry } }) }))
+    const taken = places.map(({ name, capacity, lastsMs: ms }) => ({
+      name,
+      capacity,
+      ...(ms && { lasts: { ms, entry } }),
+    }))
     const own = { holder, worker: held.host.lease.worker, places: taken }
     return root === undefined ? own : { ...own, above: [root, ...above] }
   }

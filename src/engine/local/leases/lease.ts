@@ -57,7 +57,9 @@ export class Lease {
     const beat = (): void => {
       this.#heart.sign(this.#clock.monotonic())
       this.#tellOfThread()
-      this.renew().then(tick, (cause: Error) => this.#logger.warn('The lease could not be renewed', { cause: cause.message }))
+      this.renew().then(tick, (cause: Error) =>
+        this.#logger.warn('The lease could not be renewed', { cause: cause.message }),
+      )
     }
     this.#heart.sign(this.#clock.monotonic())
     this.#callOffs.push(this.#clock.every(this.ms / 3, beat))
@@ -74,6 +76,8 @@ export class Lease {
     const { renewals } = this.#heart
     if (renewals === this.#renewals) return
     this.#renewals = renewals
-    this.#logger.warn('The event loop was blocked; a thread kept the lease. Move long computations out of it', { lease: this.ms })
+    this.#logger.warn('The event loop was blocked; a thread kept the lease. Move long computations out of it', {
+      lease: this.ms,
+    })
   }
 }

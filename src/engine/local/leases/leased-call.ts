@@ -3,8 +3,20 @@
 
 import { PawlError } from '../../../core/errors.ts'
 import type { OutcomeStatus } from '../../../core/outcome.ts'
-import { type CallProgress, type CallRecord, checkMove, progressOf, type StepRecord } from '../../../store/records/call-record.ts'
-import { type EventBodies, eventOf, type EventSubject, type EventType, type NewEvent } from '../../../store/records/event.ts'
+import {
+  type CallProgress,
+  type CallRecord,
+  checkMove,
+  progressOf,
+  type StepRecord,
+} from '../../../store/records/call-record.ts'
+import {
+  type EventBodies,
+  eventOf,
+  type EventSubject,
+  type EventType,
+  type NewEvent,
+} from '../../../store/records/event.ts'
 import { accountedFor } from '../../../store/records/call-times.ts'
 import { attachmentsIn, type AttachmentUse } from '../../../store/records/attachment-refs.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../../store/store.ts'
@@ -134,7 +146,9 @@ export class HeldCall {
   #withAlong(change: Change): Change {
     const { beside } = this
     this.#along =
-      beside || change.attachments ? { beside, attachments: (change.attachments as AttachmentRecord[] | undefined) ?? null } : nothingAlong
+      beside || change.attachments
+        ? { beside, attachments: (change.attachments as AttachmentRecord[] | undefined) ?? null }
+        : nothingAlong
     if (!beside) return change
     this.beside = null
     const { keep, events, guards = none, insertCall } = beside
@@ -150,7 +164,11 @@ export class HeldCall {
   /** The call as it now stands, and the event that tells of it. */
   moved(event: NewEvent, release = false): Change {
     const { progress } = this
-    const change: Change = { guards: this.#guards(), updateCall: { uid: this.request.uid, progress, release }, events: [event] }
+    const change: Change = {
+      guards: this.#guards(),
+      updateCall: { uid: this.request.uid, progress, release },
+      events: [event],
+    }
     const said = attachmentsIn(progress.args, progress.outcome)
     return this.#withAlong(this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change)
   }
@@ -192,12 +210,29 @@ export class HeldCall {
   }
 
   /** The last write of a call. */
-  settle(at: number, status: OutcomeStatus, text: string, heard: (how: Ended) => void, also?: Pick<Change, 'keep'>): void {
+  settle(
+    at: number,
+    status: OutcomeStatus,
+    text: string,
+    heard: (how: Ended) => void,
+    also?: Pick<Change, 'keep'>,
+  ): void {
     const before = this.progress
     const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
     if (this.withEnd) this.beside = this.beside ? joined(this.beside, this.withEnd) : this.withEnd
     this.withEnd = null
-    this.move({ state: 'settled', args, terms, attempt, startedAt, wait, outcome: text, settledAt: at, deaths, trouble })
+    this.move({
+      state: 'settled',
+      args,
+      terms,
+      attempt,
+      startedAt,
+      wait,
+      outcome: text,
+      settledAt: at,
+      deaths,
+      trouble,
+    })
     const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
     const had = this.mayHavePlaces
     const keep = also?.keep ? { keep: [...(settled.keep ?? []), ...also.keep] } : {}
@@ -248,7 +283,8 @@ export class HeldCall {
     return new Promise((resolve, reject) => {
       this.host.store.write(change, (answer) => {
         // The store works and the call is ours: what was to be recorded is at fault, and whoever gave it.
-        if ('failed' in answer && answer.alone) return reject(new PawlError('value_invalid', unwritable, { cause: answer.failed }))
+        if ('failed' in answer && answer.alone)
+          return reject(new PawlError('value_invalid', unwritable, { cause: answer.failed }))
         if ('ok' in answer && !answer.ok && answer.refused.kind === 'room') {
           this.#waitsAgain(along)
           return reject(new NoRoom(answer.refused.name))
@@ -288,7 +324,8 @@ export class HeldCall {
 
   /** Should the lease have run out meanwhile, finds out whether the call is still ours: if not, its body is told to stop. */
   reconfirm(): void {
-    if (!(this.stopped && 'over' in this.stopped) && this.host.lease.lapses !== this.heldSince) this.verifyHeld().catch(() => {})
+    if (!(this.stopped && 'over' in this.stopped) && this.host.lease.lapses !== this.heldSince)
+      this.verifyHeld().catch(() => {})
   }
 
   /** The lease had run out: others may have taken the call. Asks the store. */
@@ -311,7 +348,8 @@ export class HeldCall {
       this.end(lostStore(error))
       return this.check()
     }
-    if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled')) this.end(new PawlError('lease_lost'))
+    if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled'))
+      this.end(new PawlError('lease_lost'))
     else if (cancelled) this.cancelledOutside(cancelled)
     this.heldSince = lapses
   }
@@ -319,7 +357,9 @@ export class HeldCall {
   /** Who waits for a store that does not answer hears all the same that the execution is over. */
   async #unlessOver(wait: Promise<void>): Promise<void> {
     let forget = (): void => {}
-    const over = new Promise<never>((_, reject) => (forget = this.onStop((why) => ('over' in why ? reject(why.over) : undefined))))
+    const over = new Promise<never>(
+      (_, reject) => (forget = this.onStop((why) => ('over' in why ? reject(why.over) : undefined))),
+    )
     await Promise.race([wait, over]).finally(() => forget())
   }
 
@@ -332,4 +372,6 @@ export class HeldCall {
 }
 
 const lostStore = (error: unknown): PawlError =>
-  error instanceof PawlError ? error : new PawlError('store_unavailable', `It answered: ${(error as Error).message}.`, { cause: error })
+  error instanceof PawlError
+    ? error
+    : new PawlError('store_unavailable', `It answered: ${(error as Error).message}.`, { cause: error })

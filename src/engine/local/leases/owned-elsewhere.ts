@@ -25,7 +25,13 @@ export async function heldElsewhere(
   if (!record) return live.reject(new PawlError('store_unavailable', 'A call is no longer on record.'))
   if (record.hash !== live.hash && !(own && sameContent(record, own))) {
     const message = `Another call with id '${live.position.id}' was recorded first`
-    return lives.ended(live, record, 0, encode(failure({ class: 'invalid_request', code: 'call_conflict', message })), noTimes)
+    return lives.ended(
+      live,
+      record,
+      0,
+      encode(failure({ class: 'invalid_request', code: 'call_conflict', message })),
+      noTimes,
+    )
   }
   if (record.uid === live.uid) return void watch(record)
   lives.forget(live)

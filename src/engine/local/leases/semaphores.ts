@@ -122,12 +122,15 @@ function circleOf(
   const isStuck = (waiter: string): boolean => {
     seen.add(waiter)
     const { name } = inLine.find((each) => each.holder === waiter) as Hold
-    const inside = holds.filter((each) => each.name === name && each.ticket === null && !(above.get(waiter) ?? []).includes(each.holder))
+    const inside = holds.filter(
+      (each) => each.name === name && each.ticket === null && !(above.get(waiter) ?? []).includes(each.holder),
+    )
     return (
       inside.length > 0 &&
       inside.every(
         ({ holder }) =>
-          chain.has(holder) || [...above].some(([at, calls]) => calls.includes(holder) && (seen.has(at) ? false : isStuck(at))),
+          chain.has(holder) ||
+          [...above].some(([at, calls]) => calls.includes(holder) && (seen.has(at) ? false : isStuck(at))),
       )
     )
   }

@@ -14,7 +14,9 @@ import type { Known } from '../leases/journal-cache.ts'
 function askedOf(wait: WaitRecord): AskedWait | null {
   const { id, createdAt, deadline, resolution } = wait
   const { asks } = waitTermsOf(wait)
-  return asks ? { id, asks, createdAt, deadline, resolution: resolution === null ? null : decodeResolution(resolution) } : null
+  return asks
+    ? { id, asks, createdAt, deadline, resolution: resolution === null ? null : decodeResolution(resolution) }
+    : null
 }
 
 export class CallAsks implements AsksOfCall {

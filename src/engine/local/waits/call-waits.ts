@@ -54,12 +54,19 @@ export class CallWaits {
     // Known before it is durable, so that two callers of one name get one wait.
     this.#known.keepWait(record)
     const { asks } = terms
-    const opened = this.#held.event('wait.opened', createdAt, { wait: id, name, deadline, ...(asks ? { asks: asks.kind } : {}) })
+    const opened = this.#held.event('wait.opened', createdAt, {
+      wait: id,
+      name,
+      deadline,
+      ...(asks ? { asks: asks.kind } : {}),
+    })
     const kept = asks && {
       ...itemName(asks.kind, this.#held.request.position, id),
       value: JSON.stringify({ ...item, createdAt, deadline }),
     }
-    await this.#held.write(this.#held.held({ insertWaits: [record], ...(kept ? { keep: [kept] } : {}), events: [opened] }))
+    await this.#held.write(
+      this.#held.held({ insertWaits: [record], ...(kept ? { keep: [kept] } : {}), events: [opened] }),
+    )
     timers.soon(deadline)
     return this.#shown(record)
   }
@@ -86,7 +93,10 @@ export class CallWaits {
     return {
       guard: { kind: 'absent', position },
       insertCall: delivery,
-      events: [this.#held.event('wait.announced', clock.now(), { wait: id, type, payload: JSON.parse(payload) as unknown }), received],
+      events: [
+        this.#held.event('wait.announced', clock.now(), { wait: id, type, payload: JSON.parse(payload) as unknown }),
+        received,
+      ],
     }
   }
 
@@ -95,7 +105,11 @@ export class CallWaits {
     const guards: Guard[] = [...change.guards, { kind: 'open', wait: wait.id }]
     for (;;) {
       const told = this.announcement(wait)
-      const also = told && { guards: [...guards, told.guard], insertCall: told.insertCall, events: [...change.events, ...told.events] }
+      const also = told && {
+        guards: [...guards, told.guard],
+        insertCall: told.insertCall,
+        events: [...change.events, ...told.events],
+      }
       const committed = await this.#host.store.commit({ ...change, guards, ...also })
       if (committed.ok) return null
       if (committed.refused.kind !== 'absent') return committed.refused.kind
@@ -136,7 +150,8 @@ export class CallWaits {
       const terminal = await answers.given(record.id)
       // Should the outside itself have called it off, it has nothing left to stop.
       // Nor has anybody a key of what was asked of people.
-      if ('cancelled' in terminal && terminal.cancelled === stopped.cancel && !waitTermsOf(record).asks) ended.push(this.#shown(record))
+      if ('cancelled' in terminal && terminal.cancelled === stopped.cancel && !waitTermsOf(record).asks)
+        ended.push(this.#shown(record))
     }
     return ended
   }

@@ -14,7 +14,11 @@ export async function park(held: HeldCall, waits: CallWaits, wait: Wait): Promis
   const progress = { ...held.progress, state: 'parked' as const, wait: wait.id, deaths: 0 }
   const had = held.mayHavePlaces
   const parked = held.event('call.parked', held.host.clock.now(), { wait: wait.id, deadline: wait.deadline })
-  const change = held.held({ updateCall: { uid: held.request.uid, progress, release: true }, ...held.giving(), events: [parked] })
+  const change = held.held({
+    updateCall: { uid: held.request.uid, progress, release: true },
+    ...held.giving(),
+    events: [parked],
+  })
   held.letsGo('under way')
   let refused: Guard['kind'] | null = 'holds'
   try {

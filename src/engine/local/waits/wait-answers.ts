@@ -3,13 +3,25 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Soon } from '../../../core/maybe-promise.ts'
 import { encode } from '../../../core/value.ts'
-import { type CallRecord, progressOf, type Resolution, type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
+import {
+  type CallRecord,
+  progressOf,
+  type Resolution,
+  type WaitRecord,
+  waitTermsOf,
+} from '../../../store/records/call-record.ts'
 import { itemName } from '../../../store/records/approval-request.ts'
 import { eventOf } from '../../../store/records/event.ts'
 import { attachmentsIn } from '../../../store/records/attachment-refs.ts'
 import type { Change, Store } from '../../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait-key.ts'
-import { decodeResolution, encodeCancelOfCall, encodeResolution, kindOf, timedOut } from '../../../store/records/resolution.ts'
+import {
+  decodeResolution,
+  encodeCancelOfCall,
+  encodeResolution,
+  kindOf,
+  timedOut,
+} from '../../../store/records/resolution.ts'
 import type { AlsoWritten, ResolveAnswer } from '../../engine.ts'
 import { announceTool } from './announce-tool.ts'
 import { cancelKey, cancelling, cancellingOutside, type Why } from '../cancellation/cancel-record.ts'
@@ -76,7 +88,12 @@ export class Answers {
   /** Of a parked call, which nobody holds: the cancel is on record with the answer, and competes with every other one. */
   async cancelParked(wait: WaitRecord, call: CallRecord, why: Why): Promise<boolean> {
     const { tenant, session } = call.position
-    return this.#write(wait, { cancelled: why.reason }, call, cancelling({ tenant, session, call: call.uid }, this.#host.clock.now(), why))
+    return this.#write(
+      wait,
+      { cancelled: why.reason },
+      call,
+      cancelling({ tenant, session, call: call.uid }, this.#host.clock.now(), why),
+    )
   }
 
   /** Of a call whose cancel is on record. */
@@ -154,6 +171,13 @@ function givenUp(call: CallRecord, at: number): Change {
     cancellation: { message: 'What it was to announce is no longer wanted', source: 'cancellation' },
   })
   const progress = { ...progressOf(call), state: 'settled' as const, outcome, settledAt: at }
-  const settled = eventOf({ ...position, call: uid }, 'call.settled', at, { status: 'cancelled', attempts: call.attempt })
-  return { guards: [{ kind: 'holds', call: uid, fence }], updateCall: { uid, progress, release: true }, events: [settled] }
+  const settled = eventOf({ ...position, call: uid }, 'call.settled', at, {
+    status: 'cancelled',
+    attempts: call.attempt,
+  })
+  return {
+    guards: [{ kind: 'holds', call: uid, fence }],
+    updateCall: { uid, progress, release: true },
+    events: [settled],
+  }
 }
