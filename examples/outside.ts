@@ -35,11 +35,7 @@ export const payments = {
   async find(order: string): Promise<{ id: string; email: string } | undefined> {
     return order.startsWith('A') ? { id: `ch_${order}`, email: 'ada@example.com' } : undefined
   },
-  async refund(
-    charge: string,
-    cents: number,
-    { idempotencyKey }: { idempotencyKey: string },
-  ): Promise<{ refund: string; cents: number }> {
+  async refund(charge: string, cents: number, { idempotencyKey }: { idempotencyKey: string }): Promise<{ refund: string; cents: number }> {
     const refund = `re_${charge}`
     book({ what: 'refund', key: idempotencyKey, id: refund })
     return { refund, cents }

@@ -10,7 +10,7 @@ export type { AppFactory } from './calls/context/app-context.ts'
 export type { Announce, Announcement } from './calls/announce-wait.ts'
 export type { ModelPart } from './models/model-parts.ts'
 export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './calls/admission/hook.ts'
-export type { Trouble } from './calls/diagnostics.ts'
+export type { Diagnostics } from './calls/diagnostics.ts'
 export type { Limits } from './calls/scheduling/limits.ts'
 export type { OutputBudget } from './calls/output/truncate.ts'
 export type { BudgetLimits, Budgets, TenantLimits } from './policy/budgets.ts'
@@ -66,8 +66,8 @@ export type {
   Register,
   ToolContext,
 } from './tools/context/context.ts'
-export type { Ailment, Diagnosis } from './maintenance/health.ts'
-export type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './maintenance/retention.ts'
+export type { HealthIssue, HealthReport } from './maintenance/health.ts'
+export type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 export type { SessionEnd } from './sessions/session-end.ts'
 export type { Notice, Notices } from './tasks/notices.ts'
 export type { FileContent, FilePage, FileStat, SessionFiles } from './core/session-files.ts'
@@ -84,7 +84,7 @@ export type {
 export type { ScheduleLimits } from './schedules/schedule-limits.ts'
 export type { CreateSchedule, Schedules } from './schedules/schedules.ts'
 export type { Overlap, Schedule, ScheduleSlot } from './schedules/schedule-row.ts'
-export type { Occurrence } from './schedules/emit-event.ts'
+export type { EmittedEvent } from './schedules/emit-event.ts'
 export type { Delivery, Subscription } from './schedules/trigger-row.ts'
 export type { Emit, Subscribe, Triggers } from './schedules/triggers.ts'
 export type { CatchUp } from './schedules/due-slots.ts'
@@ -94,7 +94,7 @@ export type { Hints, OnCrash } from './tools/hints.ts'
 export type {
   AdoptTask,
   CallAt,
-  EmittedEvent,
+  TaskEventRecord,
   SignalAnswer,
   StartTask,
   Task,
@@ -108,11 +108,11 @@ export type {
 } from './tools/context/tasks.ts'
 export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tools/schema.ts'
 export type { ToolSearch } from './tools/tool-search.ts'
-export { type Narrate, type Narrating, type Phase, says, type Saying } from './tools/narration/tool-narration.ts'
+export { type Narrate, type Narrating, type Phase, narrate, type Narration } from './tools/narration/tool-narration.ts'
 export type { Manifest, Provider } from './tools/provider.ts'
 export type { RuntimeTools, ToolListing } from './tools/registry.ts'
-export type { ApprovalFacts, Finding, Prepared, PreviewGiven, Tool, ToolDefinition } from './tools/tool.ts'
-export type { Clocks, Rate, Retry, ToolLimits } from './tools/tool-options.ts'
+export type { ApprovalFacts, ReconcileResult, Prepared, PreviewGiven, Tool, ToolDefinition } from './tools/tool.ts'
+export type { Timeouts, Rate, Retry, ToolLimits } from './tools/tool-options.ts'
 export type { RequiredConnection, ResultOptions, ToolResult } from './tools/result.ts'
 import type { Runtime, RuntimeOptions } from './runtime-options.ts'
 
@@ -177,5 +177,5 @@ export type {
   TurnValue,
   UsageOf,
   UserFile,
-  UserWords,
+  UserMessageInput,
 } from './models/turn-interface.ts'

@@ -9,14 +9,14 @@ import type { OutputBudget } from './calls/output/truncate.ts'
 import type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
 import type { Hook } from './calls/admission/hook.ts'
 import type { Limits } from './calls/scheduling/limits.ts'
-import type { Trouble } from './calls/diagnostics.ts'
+import type { Diagnostics } from './calls/diagnostics.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
-import type { Occurrence } from './schedules/emit-event.ts'
+import type { EmittedEvent } from './schedules/emit-event.ts'
 import type { ScheduleLimits } from './schedules/schedule-limits.ts'
 import type { Emit } from './schedules/triggers.ts'
 import type { ReadFeed } from './feed/feed.ts'
-import type { Diagnosis } from './maintenance/health.ts'
-import type { Erased, ErasedWhole, EraseOptions, PruneOptions } from './maintenance/retention.ts'
+import type { HealthReport } from './maintenance/health.ts'
+import type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 import type { Duration } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
 import type { Ids } from './core/ids.ts'
@@ -100,10 +100,10 @@ export interface RuntimeOptions {
   readonly output?: Partial<OutputBudget>
   /**
    * A session that is to be told something (the end of a task, a message of a schedule or a trigger), and in which no turn is open, has one by itself: like the
-   * last that somebody asked for there, without a message. At most `inARow` of them (10) until somebody asks for one. Default: false; a turn hears it when it
+   * last that somebody asked for there, without a message. At most `maxConsecutive` of them (10) until somebody asks for one. Default: false; a turn hears it when it
    * is asked for. The same on every worker.
    */
-  readonly wake?: boolean | { readonly inARow?: number }
+  readonly wake?: boolean | { readonly maxConsecutive?: number }
   /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
   readonly announce?: Announce
   readonly logger?: Logger
@@ -120,7 +120,7 @@ export interface Runtime {
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** Tells an event to all sessions of a tenant that subscribed to it; `default` if none is named. */
-  emit(event: string, payload: unknown, how: Emit & { readonly tenant?: string }): Promise<Occurrence>
+  emit(event: string, payload: unknown, how: Emit & { readonly tenant?: string }): Promise<EmittedEvent>
   /** What waits for people, oldest first. */
   inbox(query?: InboxQuery): Promise<InboxItem[]>
   /** A person decides about an item of the inbox; the first decision wins. */
@@ -132,15 +132,15 @@ export interface Runtime {
   /** What the policy says about a call, and why. Runs nothing. */
   explain(call: ExplainCall): Promise<Explained>
   /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
-  trouble(uid: string): Promise<Trouble | undefined>
+  diagnostics(uid: string): Promise<Diagnostics | undefined>
   /** The facts of all sessions. */
   readonly events: ReadFeed
   /** Forgets calls that settled long ago, with all that belongs to them. Sessions with open calls are left whole. */
   prune(options: PruneOptions): Promise<Erased>
   /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
-  erase(options: EraseOptions): Promise<ErasedWhole>
+  erase(options: EraseOptions): Promise<EraseResult>
   /** What is stuck and why. Changes nothing, and reads a bounded part. */
-  doctor(): Promise<Diagnosis>
+  health(): Promise<HealthReport>
   /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
   close(options?: { grace?: Duration }): Promise<void>
 }

@@ -1,7 +1,7 @@
 // createRuntime() comes here (index.ts) and this wires it: a store, the engine on it, the pipeline, the feed. Everything here has one place it comes from.
 
-import { Alarms } from './calls/attempts/timeout-timers.ts'
-import { Apps } from './calls/context/app-context.ts'
+import { TimeoutTimers } from './calls/attempts/timeout-timers.ts'
+import { AppContexts } from './calls/context/app-context.ts'
 import { announcing } from './calls/announce-wait.ts'
 import { callPipeline } from './calls/pipeline.ts'
 import { checkBudget } from './calls/output/truncate.ts'
@@ -14,11 +14,11 @@ import { consoleLogger, neverThrowing } from './runtime/safe-logger.ts'
 import { wordsWithoutSecrets } from './calls/output/redact-outcome.ts'
 import { containStrays, scope } from './calls/async-context.ts'
 import { showing } from './calls/output/project-outcome.ts'
-import type { Trouble } from './calls/diagnostics.ts'
+import type { Diagnostics } from './calls/diagnostics.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/feed.ts'
 import { type CallPosition, type CallRecord } from './store/records/call-record.ts'
-import { doctor } from './maintenance/health.ts'
+import { checkHealth } from './maintenance/health.ts'
 import { erase, type KeepHost, prune } from './maintenance/retention.ts'
 import { milliseconds } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
@@ -51,10 +51,10 @@ import { openTasks, type TasksHost } from './tasks/tasks.ts'
 import { askTask, ownerOf, startedBy } from './sessions/task-call.ts'
 import { Batches } from './sessions/batch.ts'
 import { narrator } from './sessions/narrator.ts'
-import { Moves } from './sessions/background-moves.ts'
+import { BackgroundMoves } from './sessions/background-moves.ts'
 import { Records } from './sessions/record-reader.ts'
-import { Standing } from './sessions/pinned-toolsets.ts'
-import { Switches } from './sessions/capabilities.ts'
+import { PinnedToolsets } from './sessions/pinned-toolsets.ts'
+import { CapabilitySwitches } from './sessions/capabilities.ts'
 import { openSession } from './sessions/session.ts'
 import { openKeys } from './store/open-keys.ts'
 import { checkFormat, isStore, openStore } from './store/open-store.ts'
@@ -62,7 +62,7 @@ import { Seal } from './security/seal.ts'
 import { sealed } from './store/encrypted-store.ts'
 import type { Store } from './store/store.ts'
 import { Registry } from './tools/registry.ts'
-import type { SourceHost } from './tools/provider-connection.ts'
+import type { ProviderPorts } from './tools/provider-connection.ts'
 import { searchFrom, toolSearchTool } from './tools/tool-search.ts'
 import type { Toolset } from './tools/toolset.ts'
 import { driving } from './runtime/drivers.ts'
@@ -84,12 +84,12 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `lease is ${leaseMs} ms; it must be at least 100 ms.`)
   const { poisonAfter = 3, worker: works = true } = options
-  const contain: SourceHost['contain'] = (name, run) =>
+  const contain: ProviderPorts['contain'] = (name, run) =>
     scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
   // Both come with the store.
   let pins: PinsOnRecord
   let store: Store
-  const switches = new Switches(() => store, clock, new Capabilities(options.capabilities ?? [], taskTools))
+  const switches = new CapabilitySwitches(() => store, clock, new Capabilities(options.capabilities ?? [], taskTools))
   const registry = new Registry([...(options.tools ?? []), ...switches.all.tools], {
     clock,
     logger,
@@ -98,7 +98,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     backgroundTools: taskTools,
     unlisted: [toolSearchTool],
   })
-  const standing = new Standing((tenant, session) => registry.live(tenant, session))
+  const standing = new PinnedToolsets((tenant, session) => registry.live(tenant, session))
   const queue = new Queue(clock, options.limits)
   const sizes = sizesOf(options.sizes)
   const output = checkBudget(options.output)
@@ -108,7 +108,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const most = scheduleLimits(options.schedules)
   const hooks = [...checkHooks(options.hooks ?? []), ...switches.hooks((...of) => registry.live(...of))]
-  const apps = options.app ? new Apps(options.app) : null
+  const apps = options.app ? new AppContexts(options.app) : null
   const show = showing({ hooks, budget: output, clock, logger, redact })
   const own = !isStore(options.store)
   const inner = await openStore(options, clock)
@@ -137,7 +137,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // The pipeline drives calls of the engine, and calls may make calls: the engine is reached when it is there.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const moves = new Moves({
+    const moves = new BackgroundMoves({
       store,
       clock,
       movedTo: (of, uid) => readMoved(background, of, uid),
@@ -226,7 +226,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       clock,
       logger,
       redact,
-      alarms: new Alarms(clock),
+      alarms: new TimeoutTimers(clock),
       queue,
       apps,
       hooks,
@@ -280,7 +280,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     const cancel = (uid: string, why: { reason: string; by: string | null }): Promise<boolean> =>
       engine.cancel(uid, why)
-    const keep: KeepHost = { store, clock, cancel }
+    const documents: KeepHost = { store, clock, cancel }
     let closing: Promise<void> | null = null
     return {
       session: (id, about) =>
@@ -335,14 +335,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
           { toolsOf: (...of) => registry.live(...of), policies, remembered: people.remembered, clock, logger },
           call,
         ),
-      async trouble(uid) {
+      async diagnostics(uid) {
         const { trouble = null } = (await store.call(uid)) ?? {}
-        return trouble === null ? undefined : (JSON.parse(trouble) as Trouble)
+        return trouble === null ? undefined : (JSON.parse(trouble) as Diagnostics)
       },
       events: feed.reader(),
-      prune: (query) => prune(keep, query),
-      erase: (query) => erase(keep, query),
-      doctor: () => doctor({ store, clock, tools: runnable }),
+      prune: (query) => prune(documents, query),
+      erase: (query) => erase(documents, query),
+      health: () => checkHealth({ store, clock, tools: runnable }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {

@@ -96,7 +96,7 @@ async function turnsOf(commit: 'power' | 'process', messages: number): Promise<M
 
 async function fill(store: Store, session: string, messages: number): Promise<void> {
   for (let from = 1; from <= messages; from += 500) {
-    const keep = Array.from({ length: 500 }, (_, at) => {
+    const documents = Array.from({ length: 500 }, (_, at) => {
       const number = from + at
       const role = number % 2 === 1 ? 'user' : 'assistant'
       const message = { role, parts: [{ type: 'text', text: `Something that was said a while ago, number ${number}` }] }
@@ -105,7 +105,7 @@ async function fill(store: Store, session: string, messages: number): Promise<vo
         value: JSON.stringify({ number, at: 0, turn: `old${number >> 1}`, step: 1, message }),
       }
     })
-    await store.commit({ guards: [], keep, events: [] })
+    await store.commit({ guards: [], documents: documents, events: [] })
   }
 }
 

@@ -29,9 +29,7 @@ export function problems({ entries, done, decided }: Accounts): string[] {
   if (new Set(keys).size !== keys.length) wrong.push('An idempotency key is in the books twice.')
 
   const refunds = done.filter(({ tool }) => tool === 'refund')
-  const moved = refunds.filter(
-    ({ status, value }) => status === 'success' && (value as { refunded?: boolean }).refunded === true,
-  )
+  const moved = refunds.filter(({ status, value }) => status === 'success' && (value as { refunded?: boolean }).refunded === true)
   for (const { uid, status } of refunds) {
     const granted = decided.get(uid) === true
     if (granted && status !== 'success') wrong.push(`A refund was granted and ended as ${status}.`)

@@ -105,11 +105,9 @@ function show({ outcome, said, done }: End): void {
   if (outcome !== 'success') wrong.unshift(`The turn ended as ${outcome}: ${said}`)
   for (const each of wrong) screen.line(`    ${styleText('red', '✗')} ${each}`)
   if (wrong.length === 0) {
-    const over = [
-      'and no process was killed: the model began nothing',
-      'over the death of a process',
-      'over the deaths of two processes',
-    ][killed]
+    const over = ['and no process was killed: the model began nothing', 'over the death of a process', 'over the deaths of two processes'][
+      killed
+    ]
     screen.line(`    ${styleText('green', '✓')} each exactly once, ${over}`)
   }
   screen.line(`\n  ${styleText('dim', 'The code: examples/desk. The guide: docs/guide.')}\n`)

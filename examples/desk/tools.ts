@@ -1,6 +1,6 @@
 // The tools of the support desk: a look-up that is busy at first, a refund that asks a person, an export that takes its time.
 
-import { retry, says, tool } from 'pawl'
+import { retry, narrate, tool } from 'pawl'
 import { z } from 'zod'
 import { mail, payments, warehouse } from '../outside.ts'
 import { pages } from './books.ts'
@@ -15,7 +15,7 @@ export const lookUp = tool({
   description: 'What was ordered, for how much, and how it stands.',
   input: z.object({ order: z.string() }),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     { en: { started: 'Looking up order {}', completed: 'Looked up order {}', failed: 'Could not look up order {}' } },
     ({ order }) => order,
   ),
@@ -33,7 +33,7 @@ export const refund = tool({
   input: z.object({ order: z.string(), cents: z.number().int().positive() }),
   hints: { destructive: true }, // so a person is asked first
   onCrash: 'rerun', // safe: what matters happens in recorded steps
-  narrate: says(
+  narrate: narrate(
     { en: { started: 'Refunding order {}', completed: 'Refunded order {}', failed: 'Did not refund order {}' } },
     ({ order }) => order,
   ),
@@ -46,9 +46,7 @@ export const refund = tool({
       die('refund') // The worst moment of all: the money has moved, and nothing here has been told yet.
       return moved
     })
-    await ctx.step('mail', () =>
-      mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }),
-    )
+    await ctx.step('mail', () => mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }))
     return { refunded: true, ...done }
   },
 })
@@ -63,7 +61,7 @@ export const exportOrders = tool({
   input: z.object({ customer: z.string() }),
   hints: { idempotent: true },
   background: true,
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Exporting orders of {}',

@@ -75,21 +75,14 @@ async function show(signal: AbortSignal): Promise<void> {
       spoken(event)
       const { current, total } = event.body as { current?: number; total?: number }
       if (event.type === 'call.progress' && current !== undefined && total !== undefined)
-        beside += noted(
-          styleText('cyan', '▸'),
-          `export ${'█'.repeat(current)}${'░'.repeat(total - current)} ${current} of ${total}`,
-        )
+        beside += noted(styleText('cyan', '▸'), `export ${'█'.repeat(current)}${'░'.repeat(total - current)} ${current} of ${total}`)
       if (heard === '') tell({ text: silence() })
       continue
     }
     let text = event.type === 'turn.answered' ? (await unheard(event.body.message)) + silence() : ''
-    if (event.type === 'call.queued')
-      text += noted(styleText('yellow', '↻'), 'The warehouse is busy: it is asked again')
+    if (event.type === 'call.queued') text += noted(styleText('yellow', '↻'), 'The warehouse is busy: it is asked again')
     if (event.type === 'call.settled' && event.narration !== undefined)
-      text += noted(
-        event.outcome?.status === 'success' ? styleText('green', '✓') : styleText('red', '✗'),
-        event.narration,
-      )
+      text += noted(event.outcome?.status === 'success' ? styleText('green', '✓') : styleText('red', '✗'), event.narration)
     // Nobody interrupts the model: what is told beside it waits. If this process dies meanwhile, the next one reads it again.
     if (heard === '') tell({ text: silence() + text, cursor: event.cursor })
     else beside += text

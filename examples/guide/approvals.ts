@@ -72,10 +72,7 @@ const all = await session.run(
 const texts = all.map(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')).join(''))
 // #region told
 assert.match(texts[0] ?? '', /A person denied this call: Offer a voucher first\. It was not run\./)
-assert.match(
-  texts[1] ?? '',
-  /^\[A person changed the arguments of this call before it ran\. It ran with: {"order":"A3","cents":3000}\]/,
-)
+assert.match(texts[1] ?? '', /^\[A person changed the arguments of this call before it ran\. It ran with: {"order":"A3","cents":3000}\]/)
 assert.match(texts[2] ?? '', /^\[A person answered instead of this tool, which was not run: Already done by hand\]/)
 // #endregion
 assert.deepEqual(paid, [500, 4200, 3000])

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 
 const root = mkdtempSync(join(tmpdir(), 'pawl-box-web-'))
 const server = createServer((_, response) => {
@@ -18,7 +18,7 @@ const { port } = server.address() as AddressInfo
 
 try {
   // #region web
-  const tools = box.web({
+  const tools = toolbox.web({
     deny: ['*.internal.example'],
     trusted: ['docs.example.com', '*.wikipedia.org'], // nobody is asked about these
     limits: { bytes: 2_000_000, total: '20s' },
@@ -35,15 +35,13 @@ try {
   await careful.close()
 
   // #region test-server
-  const local = box.web({
+  const local = toolbox.web({
     ports: [port],
     trusted: ['127.0.0.1'],
     allowAddress: (address, { allowed }) => allowed || address === '127.0.0.1', // the last word about an address
   })
   const testing = await createRuntime({ store: 'memory:', tools: local })
-  const [page] = await testing
-    .session('chat-1')
-    .run([{ id: 'a', name: 'web_fetch', input: { url: `http://127.0.0.1:${port}/` } }])
+  const [page] = await testing.session('chat-1').run([{ id: 'a', name: 'web_fetch', input: { url: `http://127.0.0.1:${port}/` } }])
   assert.deepEqual(page?.status === 'success' && page.value, {
     url: `http://127.0.0.1:${port}/`,
     status: 200,
@@ -62,7 +60,7 @@ try {
   const runtime = await createRuntime({
     store: 'memory:',
     files: { folder },
-    tools: box.shell({
+    tools: toolbox.shell({
       folder,
       env: { NODE_ENV: 'test' }, // besides PATH, HOME and LANG; of this process nothing else
       approval: ({ commands }) => (/^(ls|git status|git diff)$/.test(commands) ? 'allow' : 'ask'),

@@ -2,16 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { createRuntime } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 
 {
   // #region all
-  const runtime = await createRuntime({ store: 'memory:', tools: [...box.files(), ...box.time(), ...box.todos()] })
+  const runtime = await createRuntime({
+    store: 'memory:',
+    tools: [...toolbox.files(), ...toolbox.time(), ...toolbox.todos()],
+  })
   const session = runtime.session('chat-42')
 
-  const [written] = await session.run([
-    { id: 'c1', name: 'write_file', input: { path: 'notes/today.md', content: '- [ ] call Bea\n' } },
-  ])
+  const [written] = await session.run([{ id: 'c1', name: 'write_file', input: { path: 'notes/today.md', content: '- [ ] call Bea\n' } }])
   assert.partialDeepStrictEqual(written, { value: { path: '/notes/today.md', size_bytes: 15, created: true } })
   // #endregion
 
@@ -34,9 +35,7 @@ import { box } from 'pawl/box'
   // #endregion
 
   // #region grep
-  const [found] = await session.run([
-    { id: 'c5', name: 'grep_files', input: { pattern: 'call (\\w+)', path_pattern: '*.md' } },
-  ])
+  const [found] = await session.run([{ id: 'c5', name: 'grep_files', input: { pattern: 'call (\\w+)', path_pattern: '*.md' } }])
   assert.partialDeepStrictEqual(found, {
     value: { matches: [{ path: '/notes/today.md', line_number: 1, line: '- [x] call Bea' }], total_matches: 1 },
   })

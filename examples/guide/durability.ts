@@ -41,9 +41,7 @@ const charge = tool({
     // At least once. The bank knows the key again, so the money moves exactly once.
     const charged = await ctx.step('charge', () => bank.charge(order, { idempotencyKey: ctx.key('charge') }))
     // At most once: the phone knows no keys, and a text too few is better than one too many.
-    const texted = await ctx
-      .step('text', () => phone.text(order), { once: true })
-      .catch((error: { code: string }) => error.code)
+    const texted = await ctx.step('text', () => phone.text(order), { once: true }).catch((error: { code: string }) => error.code)
     return { charged, texted }
   },
 })

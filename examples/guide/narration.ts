@@ -1,7 +1,7 @@
 // The code of docs/guide/narration.md. It runs: test/guide.test.ts sees to it.
 
 import assert from 'node:assert/strict'
-import { createRuntime, says, tool } from 'pawl'
+import { createRuntime, narrate, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { z } from 'zod'
 
@@ -12,7 +12,7 @@ const readFile = tool({
   description: 'Read a file of the project',
   input: z.object({ path: z.string() }),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Reading {}', completed: 'Read {}', failed: 'Could not read {}' },
       de: { started: 'Liest {}', completed: '{} gelesen', failed: '{} war nicht lesbar' },

@@ -101,9 +101,7 @@ assert.deepEqual(stops.map(tell), ['execution: card_refused', "stopped: Stopped 
 // #region again
 const again = await runtime.session('chat-42').run(calls, { batch: 'msg_8' })
 assert.deepEqual(again, goesOn) // the recorded outcomes; nothing ran
-const [conflict] = await runtime
-  .session('chat-42')
-  .run([{ id: 'x', name: 'order', input: { id: 'A1' } }], { batch: 'msg_8' })
+const [conflict] = await runtime.session('chat-42').run([{ id: 'x', name: 'order', input: { id: 'A1' } }], { batch: 'msg_8' })
 assert.equal(conflict?.status === 'failure' && conflict.failure.code, 'call_conflict')
 // #endregion
 
@@ -131,9 +129,7 @@ await runtime.close()
 const masks: Hook = {
   name: 'masks',
   project: (_, __, parts) =>
-    parts.map((part) =>
-      part.type === 'text' ? { ...part, text: part.text.replaceAll(/\b\d{16}\b/g, '[card]') } : part,
-    ),
+    parts.map((part) => (part.type === 'text' ? { ...part, text: part.text.replaceAll(/\b\d{16}\b/g, '[card]') } : part)),
 }
 // #endregion
 const card = tool({

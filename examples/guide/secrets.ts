@@ -51,7 +51,7 @@ const upstream = tool({
 
   const call = (await session.calls.get('2')) ?? assert.fail('it is on record')
   // #region trouble
-  const trouble = await runtime.trouble(call.uid)
+  const trouble = await runtime.diagnostics(call.uid)
   console.log(trouble?.causes) // ['Error: 401 from https://api.test/?key=[redacted]\n    at …']
   // #endregion
   assert.match(trouble?.causes[0] ?? '', /key=\[redacted\]/)

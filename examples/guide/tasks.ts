@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createRuntime, tool } from 'pawl'
-import { runProcess } from 'pawl/box'
+import { runProcess } from 'pawl/toolbox'
 import { z } from 'zod'
 
 const render = async (scene: string, on: (line: string) => void): Promise<string> => {

@@ -2,17 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { fail, tool, type Tool } from 'pawl'
-import {
-  failingTool,
-  flakyTool,
-  hangingTool,
-  manualClock,
-  record,
-  replay,
-  scriptedModel,
-  slowTool,
-  testRuntime,
-} from 'pawl/testing'
+import { failingTool, flakyTool, hangingTool, manualClock, record, replay, scriptedModel, slowTool, testRuntime } from 'pawl/testing'
 import { z } from 'zod'
 
 const mail = { send: async (to: string) => `sent to ${to}` }

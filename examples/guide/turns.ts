@@ -18,11 +18,7 @@ try {
     execute: ({ order }) => ({ order, cents: 4200 }),
   })
   const model = scriptedModel(
-    [
-      { say: 'Let me see.', call: { name: 'look_up', input: { order: 'A1' } } },
-      'Order A1 was 42.00 €.',
-      'You are welcome.',
-    ],
+    [{ say: 'Let me see.', call: { name: 'look_up', input: { order: 'A1' } } }, 'Order A1 was 42.00 €.', 'You are welcome.'],
     { name: 'desk-model', price: { input: 1, output: 4 } },
   )
 
@@ -89,12 +85,9 @@ try {
   await shop.close()
 
   const researcher = scriptedModel(['Kettles of 2026 boil in 40 s.'], { name: 'researcher' })
-  const boss = scriptedModel(
-    [{ call: { name: 'research', input: { task: 'How fast are kettles?' } } }, ({ last }) => last],
-    {
-      name: 'boss',
-    },
-  )
+  const boss = scriptedModel([{ call: { name: 'research', input: { task: 'How fast are kettles?' } } }, ({ last }) => last], {
+    name: 'boss',
+  })
   // #region agent
   const research = agent({
     name: 'research',

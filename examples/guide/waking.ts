@@ -27,8 +27,7 @@ const session = runtime.session('chat-42')
 await session.turn({ model: 'night-model', message: 'Export everything, and tell me when it is done' }).outcome
 
 // The export ends, and nobody is there: the session has a turn of its own, like the last one.
-for await (const event of session.events())
-  if (event.type === 'turn.answered' && event.body.turn.startsWith('woken_')) break
+for await (const event of session.events()) if (event.type === 'turn.answered' && event.body.turn.startsWith('woken_')) break
 const said = await session.messages.list()
 assert.deepEqual(said.at(-1)?.message, {
   role: 'assistant',

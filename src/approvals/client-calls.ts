@@ -5,7 +5,7 @@ import type { CallOptions, CallRecord, WaitRecord } from '../store/records/call-
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/value.ts'
 import type { Engine, ResolveAnswer } from '../engine/engine.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { type Answer, checkedAnswer } from '../store/records/resolution.ts'
 import { itemIn } from './inbox.ts'
@@ -84,7 +84,7 @@ export function openClients(host: {
 
 async function handed(store: Store, of: Scope): Promise<Handed[]> {
   const found: Handed[] = []
-  for await (const kept of everyKept(store, { of: 'client', ...of })) {
+  for await (const kept of iterateDocuments(store, { of: 'client', ...of })) {
     const item = itemIn(kept)
     const [wait, record] = await Promise.all([store.wait(kept.key), store.call(item.call)])
     if (!wait || !record || wait.resolution !== null) continue

@@ -9,8 +9,8 @@ import { frame, isName, type Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { KeptName, Store } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { DocumentName, Store } from '../store/store.ts'
 import { itemIn } from './inbox.ts'
 import { isPerson } from './decision-input.ts'
 
@@ -57,7 +57,7 @@ export interface ConnectionsHost {
 }
 
 /** By digest: a name may be long, and says who. */
-const nameOf = (tenant: string, principal: string | null, provider: string): KeptName => ({
+const nameOf = (tenant: string, principal: string | null, provider: string): DocumentName => ({
   of: 'connection',
   tenant,
   session: '',
@@ -73,7 +73,7 @@ export async function connectionFor(
   provider: string,
 ): Promise<ConnectionKept | null> {
   for (const whose of principal === null ? [null] : [principal, null]) {
-    const kept = await store.kept(nameOf(tenant, whose, provider))
+    const kept = await store.document(nameOf(tenant, whose, provider))
     const found = kept && (JSON.parse(kept.value) as ConnectionKept)
     if (found && (found.expiresAt === null || found.expiresAt > clock.now())) return found
   }
@@ -105,7 +105,7 @@ export function openConnections(host: ConnectionsHost): Connections {
       }
       await store.commit({
         guards: [],
-        keep: [{ ...nameOf(tenant, principal, provider), value: JSON.stringify(value), secret: true }],
+        documents: [{ ...nameOf(tenant, principal, provider), value: JSON.stringify(value), secret: true }],
         events: [changed(tenant, provider, 'set', setAt)],
       })
       return { resumed: await resume(host, { tenant, principal, provider }, { by, door, at: setAt }) }
@@ -113,14 +113,14 @@ export function openConnections(host: ConnectionsHost): Connections {
     async remove(of) {
       const { tenant, principal, provider } = checked(of)
       const name = nameOf(tenant, principal, provider)
-      if (!(await store.kept(name))) return false
+      if (!(await store.document(name))) return false
       const events = [changed(tenant, provider, 'removed', clock.now())]
-      await store.commit({ guards: [], keep: [{ ...name, value: null }], events })
+      await store.commit({ guards: [], documents: [{ ...name, value: null }], events })
       return true
     },
     async list({ tenant = 'default' } = {}) {
       const found: ConnectionListed[] = []
-      for await (const { value } of everyKept(store, { of: 'connection', tenant, session: '' })) {
+      for await (const { value } of iterateDocuments(store, { of: 'connection', tenant, session: '' })) {
         const { token: _, mark: __, ...listed } = JSON.parse(value) as ConnectionKept
         found.push(listed)
       }
@@ -150,7 +150,7 @@ async function resume(
   vote: Vote,
 ): Promise<number> {
   let resumed = 0
-  for await (const kept of everyKept(store, { of: 'inbox', tenant })) {
+  for await (const kept of iterateDocuments(store, { of: 'inbox', tenant })) {
     const item = itemIn(kept)
     if (
       item.kind !== 'connection' ||

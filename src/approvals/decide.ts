@@ -6,13 +6,13 @@ import { type AskItem, type Decided, decidedOf, itemName, type Vote } from '../s
 import { type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
 import { type EventBodies, eventOf } from '../store/records/event.ts'
 import type { Ids } from '../core/ids.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'
 import { decode, encode, type Json } from '../core/value.ts'
 import { mayNot, type MayNot, mayNotWords } from '../policy/approvers.ts'
 import type { RememberedRule } from '../policy/match-remembered.ts'
 import type { Seal } from '../security/seal.ts'
-import type { Change, Kept, Store } from '../store/store.ts'
+import type { Change, StoredDocument, Store } from '../store/store.ts'
 import { decodeResolution, timedOut } from '../store/records/resolution.ts'
 import type { Engine } from '../engine/engine.ts'
 import { itemIn, verbsFor } from './inbox.ts'
@@ -61,14 +61,14 @@ export interface DecideHost {
     shown: Pick<AskItem, 'toolFingerprint' | 'args'>,
   ): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }>
   /** What is wrong with a result that a person gives instead of the tool's. */
-  judgeAnswer(call: CallRecord, value: unknown, must: boolean): Soon<readonly string[]>
+  judgeAnswer(call: CallRecord, value: unknown, must: boolean): MaybePromise<readonly string[]>
 }
 
 /** What is asked about, as it stands on record. */
 interface Found {
   readonly wait: WaitRecord
   readonly call: CallRecord
-  readonly kept: Kept
+  readonly kept: StoredDocument
   readonly item: AskItem
 }
 
@@ -107,7 +107,7 @@ async function find(
     await engine().answer(wait, call, timedOut(wait), { events: [] })
     return already((await store.wait(wait.id))?.resolution ?? null)
   }
-  const kept = await store.kept(itemName(asks.kind, position, wait.id))
+  const kept = await store.document(itemName(asks.kind, position, wait.id))
   if (kept) return { wait, call, kept, item: itemIn(kept) }
   // It was answered between the two looks, or its call ended.
   const now = await store.wait(wait.id)
@@ -171,7 +171,7 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   const { tenant } = found.call.position
   const also = {
     guards: [revisionOf(found.kept)],
-    ...(rule ? { keep: [{ ...ruleName(tenant, rule.session ?? '', rule.id), value: JSON.stringify(rule) }] } : {}),
+    ...(rule ? { documents: [{ ...ruleName(tenant, rule.session ?? '', rule.id), value: JSON.stringify(rule) }] } : {}),
     events: [madeOf(found, word, votes, rule?.id)],
   }
   if (!(await host.engine().answer(found.wait, found.call, { value: decided }, also))) return null
@@ -185,7 +185,7 @@ async function decideNow(host: DecideHost, found: Found, word: Word): Promise<De
   }
 }
 
-const revisionOf = ({ of, tenant, session, key, revision }: Kept): Change['guards'][number] => ({
+const revisionOf = ({ of, tenant, session, key, revision }: StoredDocument): Change['guards'][number] => ({
   kind: 'kept',
   of,
   tenant,
@@ -234,7 +234,7 @@ async function counted(
   const next = JSON.stringify({ ...item, votes })
   const { ok } = await host.store.commit({
     guards: [{ kind: 'open', wait: wait.id }, revisionOf(kept)],
-    keep: [{ of, tenant, session, key, value: next }],
+    documents: [{ of, tenant, session, key, value: next }],
     events: [madeOf(found, word, votes)],
   })
   return ok ? { answer: 'accepted', status: 'pending', approvals: votes.length, quorum: item.of.quorum } : null

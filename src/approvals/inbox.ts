@@ -7,8 +7,8 @@ import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/value.ts'
 import type { Redactor } from '../security/redact.ts'
 import { workingName } from '../store/records/conversation.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Kept, Store } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { StoredDocument, Store } from '../store/store.ts'
 
 export type InboxKind = Exclude<AskKind, 'client'>
 
@@ -92,7 +92,7 @@ export async function inbox(
 async function withAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)
-    for await (const { key } of everyKept(store, {
+    for await (const { key } of iterateDocuments(store, {
       of: workingName({ tenant, session: each }, '').of,
       tenant,
       session: each,
@@ -109,7 +109,7 @@ async function listed(
   const of = { of: 'inbox', ...whose }
   const found: InboxItem[] = []
   for (let from = after; ;) {
-    const page = await store.keptOf({
+    const page = await store.documentsOf({
       ...of,
       after: from,
       limit: Math.min(pageSize, kind === undefined ? limit - found.length : pageSize),
@@ -125,7 +125,7 @@ async function listed(
   }
 }
 
-export const itemIn = ({ value }: Kept): AskItem => JSON.parse(value) as AskItem
+export const itemIn = ({ value }: StoredDocument): AskItem => JSON.parse(value) as AskItem
 
 /** What makes sense for each kind. */
 export const verbsFor: Readonly<Record<AskKind, readonly InboxVerb[]>> = {
@@ -136,7 +136,7 @@ export const verbsFor: Readonly<Record<AskKind, readonly InboxVerb[]>> = {
   client: [],
 }
 
-function shown({ tenant, session, key }: Kept, item: AskItem, redact: Redactor): InboxItem {
+function shown({ tenant, session, key }: StoredDocument, item: AskItem, redact: Redactor): InboxItem {
   const { kind, votes, of, createdAt, deadline, toolFingerprint: _, toolId: __, final, args, ...rest } = item
   const all = {
     ...rest,

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto'
 import { PawlError } from '../core/errors.ts'
 import { frame, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Change, Guard, Kept, KeptName, Store } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { Change, Guard, StoredDocument, DocumentName, Store } from '../store/store.ts'
 import type { Logger } from '../tools/context/context.ts'
 import { differenceOf } from '../tools/definition-difference.ts'
 import type { Definition, Pins } from '../tools/definition-pin.ts'
@@ -65,7 +65,7 @@ type Form = { readonly v: 1 }
 
 interface Found<T> {
   readonly word: string
-  readonly name: KeptName
+  readonly name: DocumentName
   readonly value: T | undefined
   /** That it still is so. */
   readonly guard: Guard
@@ -100,18 +100,18 @@ export class PinsOnRecord implements Pins, Quarantine {
           : undefined
       }
       const first: Pin = { ...about, by: null, at: this.#clock.now() }
-      const keep = pins.filter(({ value }) => !value).map((pin) => ({ ...pin.name, value: JSON.stringify(first) }))
+      const documents = pins.filter(({ value }) => !value).map((pin) => ({ ...pin.name, value: JSON.stringify(first) }))
       // It has returned to what it was.
       const changed = await this.#all<Changed>('quarantine', provider, wordsOf(about))
       const over = changed.filter(({ value }) => value).map((each) => ({ ...each.name, value: null }))
-      if (keep.length + over.length === 0) return true
-      return (await this.#commit([...pins, ...changed], [...keep, ...over])) ? true : undefined
+      if (documents.length + over.length === 0) return true
+      return (await this.#commit([...pins, ...changed], [...documents, ...over])) ? true : undefined
     })
   }
 
   async list(): Promise<readonly QuarantinedTool[]> {
     const found: QuarantinedTool[] = []
-    for await (const each of everyKept(this.#store, { of: 'quarantine', tenant: '', session: '' })) {
+    for await (const each of iterateDocuments(this.#store, { of: 'quarantine', tenant: '', session: '' })) {
       const { provider, word: tool, fingerprint: now, definition, since } = readOf<Changed>(each)
       const pin = (await this.#read<Pin>('pin', provider, tool)).value
       // Accepted, or gone, between the two reads.
@@ -148,13 +148,13 @@ export class PinsOnRecord implements Pins, Quarantine {
       const pins = await this.#all<Pin>('pin', provider, [...new Set([tool, ...words, ...wordsOf(old)])])
       // A word that it went by and does not any more is free for another tool.
       const left = pins.filter(({ word, value }) => !words.includes(word) && value?.fingerprint === old.fingerprint)
-      const keep = [
+      const documents = [
         ...pins
           .filter(({ word }) => words.includes(word))
           .map(({ name }) => ({ ...name, value: JSON.stringify(next) })),
         ...[...left, changed].map(({ name }) => ({ ...name, value: null })),
       ]
-      return (await this.#commit([pin, ...pins, changed], keep)) ? true : undefined
+      return (await this.#commit([pin, ...pins, changed], documents)) ? true : undefined
     })
     this.#logger.info('A changed definition of a remote tool was accepted', { provider, tool, fingerprint, by })
   }
@@ -166,7 +166,7 @@ export class PinsOnRecord implements Pins, Quarantine {
   async #read<T extends Form>(of: Collection, provider: string, word: string): Promise<Found<T>> {
     const key = createHash('sha256').update(frame(provider, word)).digest('base64url')
     const name = { of, tenant: '', session: '', key }
-    const kept = await this.#store.kept(name)
+    const kept = await this.#store.document(name)
     return {
       word,
       name,
@@ -176,8 +176,8 @@ export class PinsOnRecord implements Pins, Quarantine {
   }
 
   /** If all that was found still is so. */
-  async #commit(found: readonly Found<Form>[], keep: NonNullable<Change['keep']>): Promise<boolean> {
-    return (await this.#store.commit({ guards: found.map(({ guard }) => guard), keep, events: [] })).ok
+  async #commit(found: readonly Found<Form>[], documents: NonNullable<Change['documents']>): Promise<boolean> {
+    return (await this.#store.commit({ guards: found.map(({ guard }) => guard), documents: documents, events: [] })).ok
   }
 
   /** Looks again while another was faster. */
@@ -191,7 +191,7 @@ export class PinsOnRecord implements Pins, Quarantine {
 }
 
 /** What cannot be read is not taken for anything: a pin of a later form may say more than we know. */
-function readOf<T extends Form>({ value: text }: Kept): T {
+function readOf<T extends Form>({ value: text }: StoredDocument): T {
   const value = JSON.parse(text) as T
   if (value.v !== 1) throw new PawlError('store_newer', `A pin has the form ${JSON.stringify(value.v)}.`)
   return value

@@ -5,11 +5,11 @@ import { eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { RememberedRule } from '../policy/match-remembered.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import type { Kept, KeptName, Store } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { StoredDocument, DocumentName, Store } from '../store/store.ts'
 import { isPerson } from './decision-input.ts'
 
-export const ruleName = (tenant: string, session: string, id: string): KeptName => ({
+export const ruleName = (tenant: string, session: string, id: string): DocumentName => ({
   of: 'rule',
   tenant,
   session,
@@ -26,11 +26,11 @@ export interface RememberedRules {
   ): Promise<boolean>
 }
 
-const ruleIn = ({ value }: Kept): RememberedRule => JSON.parse(value) as RememberedRule
+const ruleIn = ({ value }: StoredDocument): RememberedRule => JSON.parse(value) as RememberedRule
 
-async function allOf(store: Store, of: { tenant: string; session?: string }): Promise<Kept[]> {
-  const found: Kept[] = []
-  for await (const kept of everyKept(store, { of: 'rule', ...of })) found.push(kept)
+async function allOf(store: Store, of: { tenant: string; session?: string }): Promise<StoredDocument[]> {
+  const found: StoredDocument[] = []
+  for await (const kept of iterateDocuments(store, { of: 'rule', ...of })) found.push(kept)
   return found
 }
 
@@ -66,7 +66,7 @@ export function rememberedRules(store: Store, clock: Clock): RememberedRules {
         const { value: _, revision, ...name } = kept
         const { ok } = await store.commit({
           guards: [{ kind: 'kept', ...name, revision }],
-          keep: [{ ...name, value: JSON.stringify({ ...rule, revoked }) }],
+          documents: [{ ...name, value: JSON.stringify({ ...rule, revoked }) }],
           events: [
             eventOf({ tenant, session: rule.madeIn, call: rule.call }, 'rule.revoked', clock.now(), {
               rule: id,

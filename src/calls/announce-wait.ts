@@ -2,10 +2,10 @@
 // Until the host has taken it once it is tried again, for as long as the wait is open; each try may be the second for the host, so
 // there is an id that is always the same.
 
-import type { Drive, Invocation, Stop } from '../engine/engine.ts'
+import type { Drive, Execution, Stop } from '../engine/engine.ts'
 import { type CallOptions, type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'
 import { decode, type Json } from '../core/value.ts'
 import { type HostKeys, secretOf } from '../security/host-keys.ts'
@@ -38,8 +38,8 @@ interface AnnounceHost {
   readonly keys: HostKeys
   /** Over so many workers' deaths it is not tried again (DUR-8). */
   readonly poisonAfter: number
-  readonly wait: (id: string) => Soon<WaitRecord | undefined>
-  readonly call: (uid: string) => Soon<CallRecord | undefined>
+  readonly wait: (id: string) => MaybePromise<WaitRecord | undefined>
+  readonly call: (uid: string) => MaybePromise<CallRecord | undefined>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -50,25 +50,25 @@ const capMs = 5 * 60_000
 
 export const announcing =
   (host: AnnounceHost): Drive =>
-  async (invocation) => {
-    const { wait: id } = JSON.parse(invocation.request.input) as { wait: string }
+  async (execution) => {
+    const { wait: id } = JSON.parse(execution.request.input) as { wait: string }
     for (;;) {
-      if (invocation.deaths >= host.poisonAfter) return { settle: poison }
-      await invocation.delayed()
-      if (invocation.stopped) return notStarted(invocation.stopped)
+      if (execution.deaths >= host.poisonAfter) return { settle: poison }
+      await execution.delayed()
+      if (execution.stopped) return notStarted(execution.stopped)
       const wait = await host.wait(id)
       const call = wait && (await host.call(wait.call))
-      if (!wait || !call || (wait.resolution !== null && invocation.attempt > 0)) return { settle: givenUp }
+      if (!wait || !call || (wait.resolution !== null && execution.attempt > 0)) return { settle: givenUp }
       const announcement = announcementOf(wait, call, host.keys)
       try {
-        await invocation.begin({ durable: true, places: [] }, () => delivered(announcement, invocation, host))
+        await execution.begin({ durable: true, places: [] }, () => delivered(announcement, execution, host))
         return { settle: { status: 'success', value: null } }
       } catch (error) {
-        const stopped = invocation.stopped as Stop | null // meanwhile
+        const stopped = execution.stopped as Stop | null // meanwhile
         if (stopped && 'over' in stopped) throw stopped.over
-        const about = { type: announcement.type, wait: id, call: call.uid, attempt: invocation.attempt, error }
+        const about = { type: announcement.type, wait: id, call: call.uid, attempt: execution.attempt, error }
         host.logger.warn('An announcement was not taken; it is tried again', about)
-        await invocation.again(Math.min(capMs, baseMs * 2 ** Math.min(invocation.retries, 20)), 'announce_failed')
+        await execution.again(Math.min(capMs, baseMs * 2 ** Math.min(execution.retries, 20)), 'announce_failed')
       }
     }
   }
@@ -97,7 +97,7 @@ function announcementOf(wait: WaitRecord, call: CallRecord, keys: HostKeys): Ann
 /** Contained, and not waited for without end. */
 async function delivered(
   announcement: Announcement,
-  { request, callId }: Invocation,
+  { request, callId }: Execution,
   { announce, clock, logger }: AnnounceHost,
 ): Promise<void> {
   const about = { tool: request.tool, callId, call: request.uid, logger, who: 'The announce of the runtime' }

@@ -2,11 +2,11 @@
 // one fixed sentence.
 
 import { inspect } from 'node:util'
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { fits, startOf } from '../core/size-limits.ts'
 import type { CallHost } from './ports.ts'
 
-export interface Trouble {
+export interface Diagnostics {
   /** What happened, in a few words. */
   readonly what: string
   readonly tool: string
@@ -19,22 +19,22 @@ export interface Trouble {
 }
 
 /** Puts it on record with the outcome, and gives the causes for the log. */
-export function keepTrouble(
+export function recordDiagnostics(
   what: string,
   error: unknown,
-  invocation: Invocation,
+  execution: Execution,
   { redact, sizes }: CallHost,
 ): string[] {
-  const { uid, tool } = invocation.request
-  const about = { tool, callId: invocation.callId, call: uid, attempt: invocation.attempt }
+  const { uid, tool } = execution.request
+  const about = { tool, callId: execution.callId, call: uid, attempt: execution.attempt }
   const causes = causesOf(error)
-  const told: Trouble = { what, ...about, causes: causes.map((cause) => redact.text(cause).toWellFormed()) }
-  invocation.trouble(within(told, sizes.trouble))
+  const told: Diagnostics = { what, ...about, causes: causes.map((cause) => redact.text(cause).toWellFormed()) }
+  execution.recordDiagnostics(within(told, sizes.trouble))
   return causes
 }
 
 /** Recorded form. Over the size each cause keeps its beginning: an escaped character has up to six bytes. */
-function within(trouble: Trouble, most: number): string {
+function within(trouble: Diagnostics, most: number): string {
   const text = JSON.stringify(trouble)
   if (fits(text, most)) return text
   const each = Math.max(40, Math.floor((most - 2_048) / 6 / trouble.causes.length))

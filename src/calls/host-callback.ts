@@ -2,8 +2,8 @@
 // (CALL-11), and the call waits for its answer no longer than a cancel, its total deadline and a patience allow (TIME-1, TIME-3). One that
 // answers at once sets no timer.
 
-import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
-import { isThenable, type Soon } from '../core/maybe-promise.ts'
+import type { Execution, Stop, ToSettle } from '../engine/engine.ts'
+import { isThenable, type MaybePromise } from '../core/maybe-promise.ts'
 import { defaultGraceMs, type Tool } from '../tools/tool.ts'
 import { notStarted } from './attempts/stop-outcome.ts'
 import { type ClockName, tooLateAt } from './attempts/timeouts.ts'
@@ -12,7 +12,7 @@ import { scope } from './async-context.ts'
 
 /** The call on whose way it is asked. */
 export interface Asking {
-  readonly invocation: Invocation
+  readonly execution: Execution
   readonly tool: Tool
   readonly host: CallHost
 }
@@ -43,15 +43,15 @@ export function endOf({ why, mayStillRun }: Unanswered): ToSettle | null {
 export const contained = <T>(who: string, asking: Asking, run: () => T): T => scope.run(aboutOf(who, asking), run)
 
 /** What it gives, or throws, or `Unanswered`. */
-export function ask<T>(who: string, asking: Asking, run: () => T | PromiseLike<T>): Soon<T> {
+export function ask<T>(who: string, asking: Asking, run: () => T | PromiseLike<T>): MaybePromise<T> {
   const given = contained(who, asking, run)
   return isThenable(given) ? answered(given, { who, asking, clock: 'patience', ms: patienceMs }) : given
 }
 
-export const aboutOf = (who: string, { invocation, tool, host }: Asking) => ({
+export const aboutOf = (who: string, { execution, tool, host }: Asking) => ({
   tool: tool.name,
-  callId: invocation.callId,
-  call: invocation.request.uid,
+  callId: execution.callId,
+  call: execution.request.uid,
   logger: host.logger,
   who,
 })
@@ -66,7 +66,7 @@ interface Patience {
 }
 
 export function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms, abort }: Patience): Promise<T> {
-  const { invocation, tool, host } = asking
+  const { execution, tool, host } = asking
   const { clock } = host
   return new Promise<T>((resolve, reject) => {
     const alarms: (() => void)[] = []
@@ -90,12 +90,12 @@ export function answered<T>(work: PromiseLike<T>, { who, asking, clock: name, ms
       else giveUp(false)
     }
     alarms.push(clock.timer(ms, () => stop(name)))
-    const lateAt = tooLateAt(invocation, tool.clocks)
+    const lateAt = tooLateAt(execution, tool.clocks)
     // What had stopped the call before has been dealt with: who is asked about its end, or what became of it, is still heard.
     if (lateAt !== undefined && lateAt > clock.now())
       alarms.push(clock.timer(lateAt - clock.now(), () => stop('total')))
-    const before = invocation.stopped
-    alarms.push(invocation.onStop((why) => (why === before && 'cancel' in why ? undefined : stop(why))))
+    const before = execution.stopped
+    alarms.push(execution.onStop((why) => (why === before && 'cancel' in why ? undefined : stop(why))))
     if (over) end()
     Promise.resolve(work).then(
       (value) => end() && resolve(value),

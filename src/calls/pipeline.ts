@@ -1,12 +1,12 @@
 // CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
 // not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
 
-import type { Drive, Driven, Invocation, Stop, Wait } from '../engine/engine.ts'
+import type { Drive, Driven, Execution, Stop, Wait } from '../engine/engine.ts'
 import { accept } from './admission/validate-input.ts'
 import { noteOfEdit } from './authorization/approval-request.ts'
 import { maySay, notStarted, stillRunning } from './attempts/stop-outcome.ts'
 import { begin } from './attempts/recheck-definition.ts'
-import { Bill } from './attempts/call-cost.ts'
+import { CallCost } from './attempts/call-cost.ts'
 import { isPast, tooLateAt } from './attempts/timeouts.ts'
 import { bounded } from './output/limit-outcome-size.ts'
 import { cancelledOutside } from './attempts/cancel-waits.ts'
@@ -30,16 +30,16 @@ import { charged, withinBudget } from './authorization/check-budget.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
-  async (invocation) => {
-    const bill = new Bill(invocation.claimed ? invocation.terms?.cost : undefined)
-    deciding(invocation, host, false)
-    const task = invocation.options.task ? await openRun(invocation, host) : null
-    const ending = cancelledOutside(invocation, host, await life(invocation, host, bill)) // a cancelled call's waits end with it
+  async (execution) => {
+    const bill = new CallCost(execution.claimed ? execution.terms?.cost : undefined)
+    deciding(execution, host, false)
+    const task = execution.options.task ? await openRun(execution, host) : null
+    const ending = cancelledOutside(execution, host, await life(execution, host, bill)) // a cancelled call's waits end with it
     const end = ending instanceof Promise ? await ending : ending
-    if ('park' in end) parks(invocation, host, bill, end.park)
+    if ('park' in end) parks(execution, host, bill, end.park)
     if (task) await tells(task, end) // what its runner had to tell goes on record with the end
-    else if (!('park' in end)) await movedEnds(invocation, host)
-    return charged(invocation, host, bill, end)
+    else if (!('park' in end)) await movedEnds(execution, host)
+    return charged(execution, host, bill, end)
   }
 
 /** The store was away: how this execution went nobody knows, and the call is taken up again. */
@@ -47,14 +47,14 @@ const isLost = (stopped: Stop | null): boolean =>
   stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
 
 /** People decide about it from now on, or have decided: what it runs under counts that out of its own time. */
-function deciding({ request, options }: Invocation, { queue }: CallHost, begin: boolean): void {
+function deciding({ request, options }: Execution, { queue }: CallHost, begin: boolean): void {
   if (options.root !== undefined) queue.families.deciding(aboveOf({ options }), request.uid, begin)
 }
 
 /** What its next execution must know. */
-function parks(invocation: Invocation, host: CallHost, { cost }: Bill, { terms: { asks } }: Wait): void {
-  if (cost > 0) invocation.asks.amend(null, { cost })
-  if (asks && asks.kind !== 'client') deciding(invocation, host, true)
+function parks(execution: Execution, host: CallHost, { cost }: CallCost, { terms: { asks } }: Wait): void {
+  if (cost > 0) execution.asks.amend(null, { cost })
+  if (asks && asks.kind !== 'client') deciding(execution, host, true)
 }
 
 /** Before it parks: should its answer be there already, it is taken up anew. */
@@ -64,35 +64,35 @@ async function tells(task: RunOfTask, end: Driven): Promise<void> {
   if (ending instanceof Promise) await ending
 }
 
-async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise<Driven> {
-  const { request } = invocation
+async function life(execution: Execution, host: CallHost, bill: CallCost): Promise<Driven> {
+  const { request } = execution
   let slot: Slot | null = null
   let end: Driven | null = null
   try {
     // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
-    if (invocation.stopped && !invocation.interrupted && !invocation.landed)
-      return (end = unlessUnknown(invocation, notStarted(invocation.stopped)))
-    const over = invocation.claimed ? overAlready(invocation) : null // people have said no, or nobody said anything
+    if (execution.stopped && !execution.interrupted && !execution.landed)
+      return (end = unlessUnknown(execution, notStarted(execution.stopped)))
+    const over = execution.claimed ? overAlready(execution) : null // people have said no, or nobody said anything
     if (over) return (end = over)
-    const resolving = resolveTool(invocation, host) // tool_unavailable
+    const resolving = resolveTool(execution, host) // tool_unavailable
     const resolved = resolving instanceof Promise ? await resolving : resolving
     if ('settle' in resolved) return (end = resolved)
-    const tool = inItsForm(resolved.tool, invocation) // a task is run by the tool as it is in the background
+    const tool = inItsForm(resolved.tool, execution) // a task is run by the tool as it is in the background
     if ('settle' in tool) return (end = tool)
-    const asking = { invocation, tool, host }
+    const asking = { execution, tool, host }
     const poison = poisoned(asking) // too many workers died over it
     if (poison && !asksWhenUnknown(asking, poison)) return (end = poison)
     const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
     const accepted = accepting instanceof Promise ? await accepting : accepting
-    if ('settle' in accepted) return (end = bounded(accepted, invocation, host))
-    const said = endedBy(invocation) // a task that has told its end itself, and whose worker died
+    if ('settle' in accepted) return (end = bounded(accepted, execution, host))
+    const said = endedBy(execution) // a task that has told its end itself, and whose worker died
     if (said) return (end = await finish(asking, accepted, said))
     // Nobody answered a question before the call itself was too late.
-    if (invocation.landed && isUnanswered(invocation.landed) && isPast(invocation, host))
+    if (execution.landed && isUnanswered(execution.landed) && isPast(execution, host))
       return (end = notStarted('total'))
-    if (invocation.landed)
+    if (execution.landed)
       return (end = noted(
-        await finish(asking, accepted, { settle: outcomeOf(invocation.landed) }),
+        await finish(asking, accepted, { settle: outcomeOf(execution.landed) }),
         noteOfEdit(asking, accepted),
       ))
     const following = followed(asking) // a run that waits for the ones before it
@@ -106,18 +106,18 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
     if ('park' in permitted) return (parkedAhead(asking), permitted)
     if ('settle' in permitted) return (end = permitted)
     const { go, note } = permitted
-    const counting = invocation.stopped ? null : withinBudget(asking) // from here on it counts
+    const counting = execution.stopped ? null : withinBudget(asking) // from here on it counts
     const overBudget = counting instanceof Promise ? await counting : counting
     if (overBudget) return (end = overBudget)
-    const lateAt = (): number => tooLateAt(invocation, tool.clocks) ?? Infinity
+    const lateAt = (): number => tooLateAt(execution, tool.clocks) ?? Infinity
     // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
     let givenUp = false
-    let still = invocation.interrupted !== null
+    let still = execution.interrupted !== null
     // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
     for (let fresh = go; ; fresh = go.anew()) {
-      const delay = invocation.delayed() // what is left of a retry's delay after a recovery
+      const delay = execution.delayed() // what is left of a retry's delay after a recovery
       if (delay) await delay
-      const { stopped } = invocation
+      const { stopped } = execution
       if (stopped) return (end = notStarted(stopped, still))
       if (host.clock.now() >= lateAt()) return (end = notStarted('total', still))
       const entering = enterQueue(asking, fresh.args) // turn in the batch, keys, limits
@@ -144,8 +144,8 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
         slot.parked()
         return given
       }
-      given = endedBy(invocation) ?? given // a task that has told its end, and was cancelled then
-      const verdict = afterFailure(invocation, tool, given.settle)
+      given = endedBy(execution) ?? given // a task that has told its end, and was cancelled then
+      const verdict = afterFailure(execution, tool, given.settle)
       givenUp ||= maySay(given)
       still = givenUp
       if ('settle' in verdict) {
@@ -157,11 +157,11 @@ async function life(invocation: Invocation, host: CallHost, bill: Bill): Promise
       }
       if (host.clock.now() + verdict.again >= lateAt()) return (end = notStarted('total', still))
       slot.done()
-      await invocation.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
+      await execution.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
     }
   } finally {
     host.queue.lastChances.left(request.uid)
-    if (isLost(invocation.stopped)) host.queue.turns.lost(request.position, slot)
+    if (isLost(execution.stopped)) host.queue.turns.lost(request.position, slot)
     else host.queue.turns.through(request.position, slot, end && 'settle' in end ? end.settle : null)
   }
 }

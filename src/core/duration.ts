@@ -1,7 +1,7 @@
 // WORDS: a length of time, as milliseconds or as a string like '30s', '1.5h', '3d'.
 
 import { PawlError } from './errors.ts'
-import { said } from './format-value.ts'
+import { formatValue } from './format-value.ts'
 
 export type Duration = number | string
 
@@ -21,6 +21,6 @@ export function milliseconds(duration: Duration, what: string): number {
   }
   throw new PawlError(
     'config_invalid',
-    `${what} is ${said(duration)}, which is not a duration: give milliseconds or a string like '500ms', '30s', '5m', '2h', '3d'.`,
+    `${what} is ${formatValue(duration)}, which is not a duration: give milliseconds or a string like '500ms', '30s', '5m', '2h', '3d'.`,
   )
 }

@@ -1,7 +1,7 @@
 const longest = 200
 
 /** What somebody gave, for the words of a refusal: not everything has a text (a bigint, what holds itself). */
-export function said(value: unknown): string {
+export function formatValue(value: unknown): string {
   try {
     return (JSON.stringify(value) ?? String(value)).slice(0, longest).toWellFormed()
   } catch {

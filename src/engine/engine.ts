@@ -1,9 +1,9 @@
 // THE ENGINE SEAM: who remembers and wakes. The pipeline in call/ is written once against this page; the local engine (on
 // any store) and Restate implement it. docs/decisions/0002 says why it has this shape.
 //
-// An invocation is one call on its way: it has a place (its position), content (its hash), and a journal of its own. `drive` is the
-// pipeline: the engine runs it, and runs it again after a crash, on whatever worker holds the invocation then. All that drive
-// does to the outside goes through the invocation, whose verbs are of one kind: give back what is recorded under the key, or
+// An execution is one call on its way: it has a place (its position), content (its hash), and a journal of its own. `drive` is the
+// pipeline: the engine runs it, and runs it again after a crash, on whatever worker holds the execution then. All that drive
+// does to the outside goes through the execution, whose verbs are of one kind: give back what is recorded under the key, or
 // do it and record it. Steps are leaves: nothing recorded may be used inside one.
 //
 // Two rules keep it true on an engine whose journal is ordinal (Restate): the body has a journal of its own, apart from the
@@ -27,11 +27,11 @@ import type {
 } from '../store/records/call-record.ts'
 import type { EventBodies, EventType, Told } from '../store/records/event.ts'
 import type { CallTimes } from '../store/records/call-times.ts'
-import type { Soon } from '../core/maybe-promise.ts'
-import type { AttachmentRecord, Change, Guard, KeptName } from '../store/store.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { AttachmentRecord, Change, Guard, DocumentName } from '../store/store.ts'
 
 export interface StepSpec {
-  /** Its name within the invocation. The invocation itself is part of the key, so siblings never meet. */
+  /** Its name within the execution. The execution itself is part of the key, so siblings never meet. */
   readonly key: string
   /** Recorded form of the declared input. Another input under a recorded key is replay_mismatch. */
   readonly input: string | null
@@ -41,7 +41,7 @@ export interface StepSpec {
 
 /** What is on record together with the end of a step, and with nothing else. */
 export interface StepBeside {
-  readonly keep: NonNullable<Change['keep']>
+  readonly documents: NonNullable<Change['documents']>
   readonly tells: readonly Told[]
 }
 
@@ -92,7 +92,7 @@ export interface AsksOfCall {
   readonly decidingMs: number
 }
 
-/** Why an invocation is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
+/** Why an execution is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
 export type Stop = { readonly cancel: string; readonly by: string | null } | { readonly over: PawlError }
 
 /** No place was free in the whole fleet: nothing was begun. */
@@ -123,26 +123,26 @@ export interface PlacesOfCall {
   awaitRoom(places: readonly FleetPlace[], lacks: NoRoom, signal: AbortSignal): Promise<void>
 }
 
-/** A change of what is kept by name that belongs to an invocation: it is made with a mark on it, and so once (POL-8). */
-export interface Tally {
-  /** Of the mark: a name within the invocation. */
+/** A change of what is kept by name that belongs to an execution: it is made with a mark on it, and so once (POL-8). */
+export interface CounterUpdate {
+  /** Of the mark: a name within the execution. */
   readonly key: string
   /** The widest first: who waits for the same one is written together. */
-  readonly names: readonly KeptName[]
+  readonly names: readonly DocumentName[]
   /** What is kept under each name now (null: nothing), what is to be kept instead (likewise), and the mark. Asked again whenever somebody else was first. */
-  count(kept: readonly (string | null)[]): { readonly keep: readonly (string | null)[]; readonly mark: string }
+  count(kept: readonly (string | null)[]): { readonly documents: readonly (string | null)[]; readonly mark: string }
   /** What is kept is sealed at rest, whatever else is. */
   readonly secret?: true
   /** A fact for the feed, where what is kept is changed by it. */
   readonly tells?: Told
 }
 
-/** What is kept by name and belongs to an invocation: written by its holder alone, together with what happens to the call (TASK-3). */
-export interface BesideCall {
+/** What is kept by name and belongs to an execution: written by its holder alone, together with what happens to the call (TASK-3). */
+export interface AttachedWritesPort {
   /** What is kept there now, or is about to be. */
-  read(name: KeptName): Promise<string | null>
+  read(name: DocumentName): Promise<string | null>
   /** On record with what is written next: the outcome at the latest. */
-  keep(...rows: NonNullable<Change['keep']>): void
+  keep(...rows: NonNullable<Change['documents']>): void
   /** A call that whoever can will run, likewise; one at a time. Where its place is taken, nothing of the write happens. */
   put(asked: Asked): void
   /** A fact for the feed, likewise. */
@@ -157,7 +157,7 @@ export interface BesideCall {
   flush(): Promise<void>
 }
 
-export interface Invocation {
+export interface Execution {
   readonly request: CallRequest
   /** What came with the call. */
   readonly options: CallOptions
@@ -175,13 +175,13 @@ export interface Invocation {
   readonly deaths: number
   /** A wait of it is open, or a sleep not over: then the next worker to die may only have been there. */
   readonly resting: boolean
-  /** Set when a parked invocation has its answer: drive lands it instead of running the body. */
+  /** Set when a parked execution has its answer: drive lands it instead of running the body. */
   readonly landed: Resolution | null
   /** How many executions of the body have begun. */
   readonly attempt: number
   /** How many attempts have ended in a failure that is tried again. */
   readonly retries: number
-  /** Set when the invocation is no longer wanted; from the beginning, if a cancel is on record. */
+  /** Set when the execution is no longer wanted; from the beginning, if a cancel is on record. */
   readonly stopped: Stop | null
   /** Hears of it, at once if it has happened. What it gives back stops listening. */
   onStop(listener: (why: Stop) => void): () => void
@@ -191,7 +191,7 @@ export interface Invocation {
   /** Runs what the host does before the body. Of a call that was claimed from another worker it counts as a death until it ends. */
   atRisk<T>(run: () => Promise<T>): Promise<T>
   /** Records the accepted arguments and terms (CallTerms as JSON), once; gives back the recorded arguments, which the body sees. */
-  accept(args: string, terms: string): Soon<string>
+  accept(args: string, terms: string): MaybePromise<string>
   /**
    * Records that an execution of the body begins, then runs it, with no gap between the last look at the lease and the first
    * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so. `places` are taken in the
@@ -201,7 +201,7 @@ export interface Invocation {
   begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>>
   readonly places: PlacesOfCall
   readonly asks: AsksOfCall
-  readonly beside: BesideCall
+  readonly attached: AttachedWritesPort
   /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
   recorded(key: string): StepEnd | null
   /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
@@ -210,7 +210,7 @@ export interface Invocation {
    * The recorded mark; or counts and records it, all or nothing, against whatever others do at the same moment. Durable when this resolves. Throws
    * store_unavailable, and nothing is counted, if others were always first.
    */
-  tally(tally: Tally): Promise<string>
+  tally(tally: CounterUpdate): Promise<string>
   /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
   wait(spec: WaitSpec): Promise<Wait>
   /** The answer, whenever it comes; the deadline is an answer too. What was to be announced with the wait goes on record first (WAIT-5). */
@@ -226,15 +226,15 @@ export interface Invocation {
   sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
   /** A recorded instant. */
   now(key: string): Promise<number>
-  /** Records that the attempt ended and the next one follows at an instant; resolves then, or as soon as the invocation is stopped. */
+  /** Records that the attempt ended and the next one follows at an instant; resolves then, or as soon as the execution is stopped. */
   again(delayMs: number, code: string): Promise<void>
   /** Waits out what is left of a recorded delay, after a recovery. */
-  delayed(): Soon<void>
+  delayed(): MaybePromise<void>
   /** Keeps what an attempt that was given up returned in the end. */
   late(attempt: number, end: StepEnd): Promise<void>
   /** Keeps what went wrong inside, for operators alone: on record with what is written next, the outcome at the latest (VAL-4). */
-  trouble(text: string): void
-  /** Bytes that every execution of this invocation gets again, and nobody can guess: HMAC of the host's secret. */
+  recordDiagnostics(text: string): void
+  /** Bytes that every execution of this execution gets again, and nobody can guess: HMAC of the host's secret. */
   derive(purpose: string): Uint8Array
   /** Keeps bytes; durable no later than the next thing recorded. */
   attach(attachment: AttachmentRecord): void
@@ -249,7 +249,7 @@ export type ToSettle = {
   readonly text?: string
 }
 
-export type Drive = (invocation: Invocation) => Promise<Driven>
+export type Drive = (execution: Execution) => Promise<Driven>
 
 export interface Asked {
   readonly position: CallPosition
@@ -294,14 +294,14 @@ export type ResolveAnswer =
   /** Nothing was written; the wait is still open. */
   | { readonly answer: 'invalid'; readonly problems: readonly string[] }
 
-export type AlsoWritten = Pick<Change, 'keep' | 'events'> & Partial<Pick<Change, 'guards'>>
+export type AlsoWritten = Pick<Change, 'documents' | 'events'> & Partial<Pick<Change, 'guards'>>
 
 /** `there`: a call stands at that place, this one or another. `refused`: a guard of it is not true; nothing was written. */
 export type Put = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }
 
 export interface Engine {
   /** Starts the call at this position, or joins the one that is there. */
-  start(asked: Asked): Soon<Started>
+  start(asked: Asked): MaybePromise<Started>
   /** Puts a call on record that whoever has its tool will run, in one write with what else that means. Durable when it resolves. */
   put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put>
   /** The call at this place as it is on record. One that is on its way here is put there first. */

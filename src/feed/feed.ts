@@ -10,7 +10,7 @@ import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
 
 /** What people read of an event. */
-export interface Narration {
+export interface EventNarration {
   /** Of a call: what it does, in one line. */
   readonly narration?: string
   /** Of a model's answer: what it asks for, in one line. */
@@ -18,7 +18,7 @@ export interface Narration {
 }
 
 /** Made when the event is handed out, in the reader's language. */
-export type Narrator = (event: EventRecord, locale: string) => Promise<Narration>
+export type Narrator = (event: EventRecord, locale: string) => Promise<EventNarration>
 
 /** An event as readers get it: with its cursor, the outcome of a call that settled, and the payload of what a task emitted. */
 export type FeedEvent = EventRecord & {
@@ -26,7 +26,7 @@ export type FeedEvent = EventRecord & {
   readonly outcome?: Outcome
   readonly payload?: Json
   readonly live?: undefined
-} & Narration
+} & EventNarration
 
 /** Told to those who listen at that moment, and not kept: it has no cursor. */
 export interface LiveEvent {
@@ -209,7 +209,7 @@ export class Feed {
   /** What a task emitted; null where it cannot be opened, or was forgotten. */
   async #payloadOf({ tenant, session, body }: Extract<EventRecord, { type: 'task.event' }>): Promise<Json> {
     try {
-      const kept = await this.#store.kept(emittedName({ tenant, session }, body.task, body.number))
+      const kept = await this.#store.document(emittedName({ tenant, session }, body.task, body.number))
       return kept ? fromRow((JSON.parse(kept.value) as { payload: unknown }).payload) : null
     } catch (error) {
       if (!isUnreadable(error)) throw error

@@ -14,8 +14,8 @@ import {
   type TaskRow,
   wakeName,
 } from '../store/records/task-record.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import { isThere, readable } from '../store/read-or-report.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import { isThere, unlessUnreadable } from '../store/read-or-report.ts'
 import type { Change, Store } from '../store/store.ts'
 
 interface Scope {
@@ -23,7 +23,7 @@ interface Scope {
   readonly session: string
 }
 
-type Gone = NonNullable<Change['keep']>[number]
+type Gone = NonNullable<Change['documents']>[number]
 
 /** How many calls are asked about at once. */
 const atOnce = 100
@@ -32,7 +32,7 @@ const atOnce = 100
 export async function forgetTasks(store: Store, before: number, tenant: string | undefined): Promise<number> {
   let forgotten = 0
   for (let after = ''; ;) {
-    const rows = await store.keptOf({
+    const rows = await store.documentsOf({
       of: 'task-order',
       ...(tenant === undefined ? {} : { tenant }),
       after,
@@ -41,7 +41,11 @@ export async function forgetTasks(store: Store, before: number, tenant: string |
     const calls = await Promise.all(rows.map(async ({ key }) => isThere(() => store.call(key))))
     for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
       if (calls[order] || (await staysByItself(store, { tenant: whose, session }, id, before))) continue
-      await store.commit({ guards: [], keep: await rowsOfTask(store, { tenant: whose, session }, id, key), events: [] })
+      await store.commit({
+        guards: [],
+        documents: await rowsOfTask(store, { tenant: whose, session }, id, key),
+        events: [],
+      })
       forgotten++
     }
     const last = rows.at(-1)
@@ -53,47 +57,50 @@ export async function forgetTasks(store: Store, before: number, tenant: string |
 /** A monitor has no call: it is there until it has ended. What it said before then is forgotten while it goes on. */
 async function staysByItself(store: Store, of: Scope, id: string, before: number): Promise<boolean> {
   let broken = false
-  const kept = await readable(
-    () => store.kept(taskName(of, id)),
+  const kept = await unlessUnreadable(
+    () => store.document(taskName(of, id)),
     () => (broken = true),
   )
   if (broken) return true
   const { kind = '', ended, links } = kept ? (JSON.parse(kept.value) as TaskRow) : {}
   if (kind !== 'monitor' || (ended && ended.at < before)) return false
-  const there = ended ? undefined : await store.kept({ of: 'schedule', ...of, key: links?.schedule ?? '' })
+  const there = ended ? undefined : await store.document({ of: 'schedule', ...of, key: links?.schedule ?? '' })
   if (!ended && (there === undefined || (JSON.parse(there.value) as { monitor?: string }).monitor !== id)) return false
   const { key: until } = messageName(of, id, before, '')
   const gone: Gone[] = []
-  for await (const { key } of everyKept(store, { of: 'task-message', ...of }, `${id}:`)) {
+  for await (const { key } of iterateDocuments(store, { of: 'task-message', ...of }, `${id}:`)) {
     if (key >= until) break
     gone.push({ of: 'task-message', ...of, key, value: null })
   }
-  if (gone.length > 0) await store.commit({ guards: [], keep: gone, events: [] })
+  if (gone.length > 0) await store.commit({ guards: [], documents: gone, events: [] })
   return true
 }
 
 /** Events that were emitted to one session alone: what they carry is that session's. */
 export async function eraseOccurrences(store: Store, { tenant, session }: Scope): Promise<void> {
-  for await (const { of, key, value } of everyKept(store, { of: 'occurrence', tenant, session: '' }))
+  for await (const { of, key, value } of iterateDocuments(store, { of: 'occurrence', tenant, session: '' }))
     if ((JSON.parse(value) as { only: string | null }).only === session)
-      await store.commit({ guards: [], keep: [{ of, tenant, session: '', key, value: null }], events: [] })
+      await store.commit({ guards: [], documents: [{ of, tenant, session: '', key, value: null }], events: [] })
 }
 
 /** Events that were emitted before then, of which nothing is still to be delivered, and whose emitter is not open. */
 export async function forgetOccurrences(store: Store, before: number, tenant: string | undefined): Promise<void> {
   const whose = tenant === undefined ? {} : { tenant }
   const due = new Set<string>()
-  for await (const { value } of everyKept(store, { of: 'due', ...whose })) {
+  for await (const { value } of iterateDocuments(store, { of: 'due', ...whose })) {
     const { delivery } = JSON.parse(value) as { delivery?: { occurrence: string } }
     if (delivery) due.add(delivery.occurrence)
   }
-  for await (const { of, tenant: own, session, key, value } of everyKept(store, { of: 'occurrence', ...whose })) {
+  for await (const { of, tenant: own, session, key, value } of iterateDocuments(store, {
+    of: 'occurrence',
+    ...whose,
+  })) {
     const { at, call } = JSON.parse(value) as { at: number; call?: string }
     if (at >= before || due.has(key)) continue
     // A body that runs again emits it again.
-    const emitter = call === undefined ? undefined : await readable(() => store.call(call))
+    const emitter = call === undefined ? undefined : await unlessUnreadable(() => store.call(call))
     if (emitter && emitter.state !== 'settled') continue
-    await store.commit({ guards: [], keep: [{ of, tenant: own, session, key, value: null }], events: [] })
+    await store.commit({ guards: [], documents: [{ of, tenant: own, session, key, value: null }], events: [] })
   }
 }
 
@@ -102,7 +109,7 @@ async function rowsOfTask(store: Store, of: Scope, id: string, uid: string): Pro
     ...name,
     value: null,
   }))
-  const kept = await store.kept(taskName(of, id))
+  const kept = await store.document(taskName(of, id))
   const { parent } = kept ? (JSON.parse(kept.value) as TaskRow) : { parent: null }
   if (parent !== null) gone.push({ ...childName(of, parent, id), value: null })
   const collections = [
@@ -112,7 +119,7 @@ async function rowsOfTask(store: Store, of: Scope, id: string, uid: string): Pro
     ['task-signals', signalsOf(id)],
   ] as const
   for (const [collection, prefix] of collections) {
-    for await (const { key } of everyKept(store, { of: collection, ...of }, prefix)) {
+    for await (const { key } of iterateDocuments(store, { of: collection, ...of }, prefix)) {
       if (!key.startsWith(prefix)) break
       gone.push({ of: collection, ...of, key, value: null })
     }

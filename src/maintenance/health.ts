@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { CallState } from '../store/records/call-record.ts'
 import type { Store, StoreFacts, Unsettled } from '../store/store.ts'
 
-export interface Ailment {
+export interface HealthIssue {
   readonly kind:
     /** It wants a worker, and none that lives here can run its tool. */
     | 'no_tool'
@@ -31,8 +31,8 @@ export interface Ailment {
   }
 }
 
-export interface Diagnosis {
-  readonly findings: readonly Ailment[]
+export interface HealthReport {
+  readonly findings: readonly HealthIssue[]
   /** Open calls by their state. */
   readonly open: Readonly<Record<Exclude<CallState, 'settled'>, number>>
   /** The open call that was asked for first. */
@@ -47,7 +47,7 @@ export interface Diagnosis {
   readonly more: boolean
 }
 
-export interface DoctorHost {
+export interface HealthHost {
   readonly store: Store
   readonly clock: Clock
   /** The tools that can be run here. */
@@ -61,9 +61,9 @@ const mostFindings = 100
 const graceMs = 5_000
 const manyDeaths = 1
 
-export async function doctor({ store, clock, tools }: DoctorHost): Promise<Diagnosis> {
-  const findings: Ailment[] = []
-  const found = (kind: Ailment['kind'], says: string, call?: Unsettled): void => {
+export async function checkHealth({ store, clock, tools }: HealthHost): Promise<HealthReport> {
+  const findings: HealthIssue[] = []
+  const found = (kind: HealthIssue['kind'], says: string, call?: Unsettled): void => {
     if (findings.length < mostFindings) findings.push({ kind, says, ...(call ? { call: aboutOf(call) } : {}) })
   }
   const facts = await store.inspect()
@@ -116,7 +116,7 @@ async function stuck(
   call: Unsettled,
   store: Store,
   here: ReadonlySet<string>,
-): Promise<[Ailment['kind'], string] | null> {
+): Promise<[HealthIssue['kind'], string] | null> {
   if (call.state === 'parked') {
     let wait
     try {
@@ -154,7 +154,7 @@ async function stuck(
 const nameOf = ({ position: { session, id }, tool }: Unsettled): string =>
   `Call '${id}' of ${tool} in session '${session}'`
 
-const aboutOf = ({ uid, position: { tenant, session, id }, tool }: Unsettled): NonNullable<Ailment['call']> => ({
+const aboutOf = ({ uid, position: { tenant, session, id }, tool }: Unsettled): NonNullable<HealthIssue['call']> => ({
   uid,
   tenant,
   session,

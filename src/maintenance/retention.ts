@@ -39,7 +39,7 @@ export interface Erased {
   readonly more: boolean
 }
 
-export interface ErasedWhole extends Erased {
+export interface EraseResult extends Erased {
   /** Bytes of it may remain in unused parts of the disk: the store is too large to be written anew in a moment, or is PostgreSQL. */
   readonly traces: boolean
 }
@@ -82,20 +82,31 @@ export async function prune({ store, clock }: KeepHost, options: PruneOptions): 
 /** Rules that people made and that ended, or were revoked, before then: nobody asks about them, and every ask reads past them. */
 async function forgetRules(store: Store, before: number, tenant: string | undefined): Promise<void> {
   for (let after = ''; ;) {
-    const page = await store.keptOf({ of: 'rule', ...(tenant === undefined ? {} : { tenant }), after, limit: pageOf })
+    const page = await store.documentsOf({
+      of: 'rule',
+      ...(tenant === undefined ? {} : { tenant }),
+      after,
+      limit: pageOf,
+    })
     const over = page.filter(({ value }) => {
       const { until, revoked } = JSON.parse(value) as { until: number; revoked?: { at: number } }
       return Math.min(until, revoked?.at ?? until) < before
     })
-    const keep = over.map(({ of, tenant: whose, session, key }) => ({ of, tenant: whose, session, key, value: null }))
-    if (keep.length > 0) await store.commit({ guards: [], keep, events: [] })
+    const documents = over.map(({ of, tenant: whose, session, key }) => ({
+      of,
+      tenant: whose,
+      session,
+      key,
+      value: null,
+    }))
+    if (documents.length > 0) await store.commit({ guards: [], documents: documents, events: [] })
     const last = page.at(-1)
     if (!last || page.length < pageOf) return
     after = last.key
   }
 }
 
-export async function erase(host: KeepHost, options: EraseOptions): Promise<ErasedWhole> {
+export async function erase(host: KeepHost, options: EraseOptions): Promise<EraseResult> {
   const { tenant, session, open = 'refuse', within = '10s' } = options
   if (tenant === undefined && session === undefined) {
     throw new PawlError('config_invalid', 'erase needs a session or a tenant: it never means everything.')

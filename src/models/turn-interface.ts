@@ -37,7 +37,7 @@ export interface TurnLimits {
 }
 
 /** What a user says: a text, or a text with files (pictures, PDFs). */
-export type UserWords = string | { readonly text?: string; readonly attachments?: readonly UserFile[] }
+export type UserMessageInput = string | { readonly text?: string; readonly attachments?: readonly UserFile[] }
 
 export interface UserFile {
   /** Its bytes, or its text. */
@@ -50,7 +50,7 @@ export interface StartTurn {
   /** Its name, as `createRuntime({ models })` knows it, or the model itself. */
   readonly model?: Model | string
   /** What the user says. Without it the model goes on from what was said, and from what has arrived. */
-  readonly message?: UserWords
+  readonly message?: UserMessageInput
   /** Where it works: a frame that `createRuntime({ frames })` knows, or one that is given. */
   readonly frame?: string | Frame
   readonly instructions?: string
@@ -131,7 +131,7 @@ export interface Messages {
    * Something the user says while a turn may be under way: its model reads it the next time it is asked (`next`, the default), or the next turn does
    * (`after`). On record when it resolves. The same `id` is the same message.
    */
-  send(message: UserWords, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
+  send(message: UserMessageInput, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
   /** What was sent and no model has read yet. */
   waiting(): Promise<
     { readonly id: string; readonly text: string; readonly files: number; readonly when: 'next' | 'after' }[]

@@ -1,7 +1,7 @@
 // Who drives what the engine hands over: calls, turns, and the chores that are on record like calls.
 
 import { endTool } from '../sessions/session-end.ts'
-import type { Drive, Invocation } from '../engine/engine.ts'
+import type { Drive, Execution } from '../engine/engine.ts'
 import { announceTool } from '../engine/local/waits/announce-tool.ts'
 import { absentTool } from '../store/records/call-record.ts'
 import { isTurn } from '../store/records/conversation.ts'
@@ -21,13 +21,12 @@ export function driving({ calls, turns, ends, announces }: Drivers): {
   readonly own: readonly string[]
 } {
   // A model that says this word means a tool of that name, and there is none.
-  const isChore = ({ request, options }: Invocation, named: string): boolean =>
-    request.tool === named && !options.absent
+  const isChore = ({ request, options }: Execution, named: string): boolean => request.tool === named && !options.absent
   return {
-    drive(invocation) {
-      if (announces && isChore(invocation, announceTool)) return announces(invocation)
-      if (isTurn(invocation.request)) return turns(invocation)
-      return isChore(invocation, endTool) ? ends(invocation) : calls(invocation)
+    drive(execution) {
+      if (announces && isChore(execution, announceTool)) return announces(execution)
+      if (isTurn(execution.request)) return turns(execution)
+      return isChore(execution, endTool) ? ends(execution) : calls(execution)
     },
     own: announces ? [announceTool, absentTool, endTool] : [absentTool, endTool],
   }

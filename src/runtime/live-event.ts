@@ -1,11 +1,11 @@
 // What a call tells while it runs, as those who listen at that moment get it.
 
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
 import type { Clock } from '../core/clock.ts'
 
 export function liveEvent(
-  { request, callId }: Invocation,
+  { request, callId }: Execution,
   type: LiveEvent['type'],
   body: object,
   clock: Clock,

@@ -8,7 +8,7 @@ import type { BackgroundHost } from '../tasks/ports.ts'
 import type { CallHost } from '../calls/ports.ts'
 import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/feed.ts'
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { turnTool } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/sealed-uid.ts'
 import { PawlError } from '../core/errors.ts'
@@ -20,15 +20,15 @@ import type { Redactor } from '../security/redact.ts'
 import type { Place } from '../sessions/call-record.ts'
 import type { Batches } from '../sessions/batch.ts'
 import type { Records } from '../sessions/record-reader.ts'
-import type { Switches } from '../sessions/capabilities.ts'
-import { readable } from '../store/read-or-report.ts'
+import type { CapabilitySwitches } from '../sessions/capabilities.ts'
+import { unlessUnreadable } from '../store/read-or-report.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { ShownCall } from './render-call.ts'
 import { openMessages } from '../turns/conversation/session-messages.ts'
 import { type AgentsHost, agentTurn } from '../turns/agents/agent-turn.ts'
 import { complete } from '../turns/completion.ts'
 import type { Scope, TurnHost } from '../turns/ports.ts'
-import { Said } from '../turns/conversation/message-watcher.ts'
+import { MessageWatcher } from '../turns/conversation/message-watcher.ts'
 import { endOrphan } from '../turns/end-orphan-turn.ts'
 import { usageOf, usageRow } from '../turns/usage.ts'
 import { termsOf } from '../turns/turn-request.ts'
@@ -46,11 +46,11 @@ interface TurnsHost {
   readonly sealAll: boolean
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
-  readonly switches: Switches
+  readonly switches: CapabilitySwitches
   readonly searchFrom: number | null
   readonly redact: Redactor
   tools(of: Scope): Toolset
-  live(about: Invocation, type: LiveEvent['type'], body: object): void
+  live(about: Execution, type: LiveEvent['type'], body: object): void
 }
 
 export interface Turns {
@@ -88,7 +88,7 @@ export function openTurns(host: TurnsHost): Turns {
   const knows = (model: Model): void => void models.set(model.name, model)
   const starting = { ...parts, sealAll: host.sealAll, words: host.background.words, knows }
   const start: Turns['start'] = (place, turn, first) => startTurn(starting, place, turn, first)
-  const said = new Said(store, clock)
+  const said = new MessageWatcher(store, clock)
   const { learn } = host.background
   const around: TurnHost = {
     ...parts,
@@ -113,7 +113,7 @@ export function openTurns(host: TurnsHost): Turns {
           const told =
             task === null
               ? undefined
-              : await readable(
+              : await unlessUnreadable(
                   () => readTask(host.background, of, task),
                   () => (isSealed = true),
                 )
@@ -167,4 +167,4 @@ export function openTurns(host: TurnsHost): Turns {
 }
 
 /** As a model calls it. */
-const toolNamed = ({ request, options }: Invocation): string => options.name ?? (request.tool.split('@')[0] as string)
+const toolNamed = ({ request, options }: Execution): string => options.name ?? (request.tool.split('@')[0] as string)

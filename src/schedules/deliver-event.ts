@@ -5,7 +5,7 @@ import { decode, encode, type Json } from '../core/value.ts'
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
-import type { Change, Guard, Kept } from '../store/store.ts'
+import type { Change, Guard, StoredDocument } from '../store/store.ts'
 import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { dueKey, type Scope } from './schedule-row.ts'
@@ -26,11 +26,11 @@ const capMs = 5 * 60_000
 /** A model reads the payload of a message. */
 const mostShown = 2_000
 
-type Keep = NonNullable<Change['keep']>
+type Keep = NonNullable<Change['documents']>
 
 export async function deliver(
   host: FireHost,
-  due: Kept,
+  due: StoredDocument,
   { occurrence, subscription, born, tries }: DeliveryRow['delivery'],
 ): Promise<Fired> {
   const { store, clock } = host
@@ -39,9 +39,9 @@ export async function deliver(
   const taken = { ...name, value: null }
   const wanted = subscriptionName(of, subscription)
   const [kept, happened, over] = await Promise.all([
-    store.kept(wanted),
-    store.kept(occurrenceName(of.tenant, occurrence)),
-    store.kept(endName(of, '')),
+    store.document(wanted),
+    store.document(occurrenceName(of.tenant, occurrence)),
+    store.document(endName(of, '')),
   ])
   const guards: Guard[] = [
     { kind: 'kept', ...name, revision: due.revision },
@@ -50,8 +50,8 @@ export async function deliver(
     ...(over ? [] : [{ kind: 'kept', ...endName(of, ''), revision: 0 } as const]),
   ]
   /** Written, or another was first. */
-  const done = async (keep: Keep = [], events: readonly NewEvent[] = []): Promise<Fired> => {
-    await store.commit({ guards, keep: [taken, ...keep], events })
+  const done = async (documents: Keep = [], events: readonly NewEvent[] = []): Promise<Fired> => {
+    await store.commit({ guards, documents: [taken, ...documents], events })
     return 'done'
   }
   const row = kept && readSubscription(kept)
@@ -81,7 +81,7 @@ export async function deliver(
     const how = {
       kind: 'triggered',
       links: { trigger: subscription },
-      also: { guards, keep: [taken], events: [delivered(id)] },
+      also: { guards, documents: [taken], events: [delivered(id)] },
     }
     const started = await startTask(host, owner, spec, how)
     return started?.there ? await done() : 'done'

@@ -3,13 +3,13 @@
 
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
-import { said } from '../core/format-value.ts'
+import { formatValue } from '../core/format-value.ts'
 import { bytesIn, fits } from '../core/size-limits.ts'
 import { canonical } from '../core/canonical-json.ts'
 import { encode, holdsAttachment, type Json } from '../core/value.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
-import type { Invocation } from '../engine/engine.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import type { Execution } from '../engine/engine.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
 import { dueDelivery } from './deliver-event.ts'
@@ -28,7 +28,7 @@ import {
 import { checkFields, refusing } from './start-spec.ts'
 
 /** An event that was emitted. */
-export interface Occurrence {
+export interface EmittedEvent {
   readonly event: string
   readonly key: string
   readonly at: number
@@ -49,7 +49,7 @@ const reserved = 'pawl.'
 
 export function checkEvent(event: unknown): string {
   if (typeof event !== 'string' || !eventShape.test(event))
-    return refuse(`The event is ${said(event)}; its name must be 1 to 128 of a-z 0-9 _ . -.`)
+    return refuse(`The event is ${formatValue(event)}; its name must be 1 to 128 of a-z 0-9 _ . -.`)
   if (event.startsWith(reserved)) refuse(`Names of events that begin with '${reserved}' are the runtime's.`)
   return event
 }
@@ -84,12 +84,13 @@ export async function emit(
   event: string,
   payload: unknown,
   key: string,
-): Promise<Occurrence> {
+): Promise<EmittedEvent> {
   const { store, clock } = host
   const { tenant, session, by } = of
   checkEvent(event)
   if (!isName(tenant)) refuse('The tenant must be a name.')
-  if (!isName(key)) refuse(`The key is ${said(key)}; an event needs one, so that emitted twice it has happened once.`)
+  if (!isName(key))
+    refuse(`The key is ${formatValue(key)}; an event needs one, so that emitted twice it has happened once.`)
   if (session !== undefined && !isName(session)) refuse('The session must be the id of one.')
   const text = encode(payload ?? null)
   if (holdsAttachment(payload))
@@ -97,10 +98,10 @@ export async function emit(
   if (!fits(text, host.mostBytes)) refuse(`The payload has ${bytesIn(text)} bytes; at most ${host.mostBytes} are kept.`)
   const name = occurrenceName(tenant, occurrenceKey(event, key))
   for (;;) {
-    const there = await store.kept(name)
+    const there = await store.document(name)
     if (there) return sameOccurrence(JSON.parse(there.value) as OccurrenceRow, by?.placed ? null : text, session)
     const at = clock.now()
-    const { deliveries, keep } = await heardBy(host, { tenant, session }, event, { occurrence: name.key, at })
+    const { deliveries, documents } = await heardBy(host, { tenant, session }, event, { occurrence: name.key, at })
     const row: OccurrenceRow = {
       event,
       key,
@@ -114,7 +115,7 @@ export async function emit(
     // What it carries may be for a tool whose payloads are sealed.
     const kept = { ...name, secret: true as const, value: JSON.stringify(row) }
     const events = [eventOf(subjectOf(of), 'trigger.emitted', at, { event, key, deliveries: deliveries.length })]
-    const committed = await store.commit({ guards, keep: [kept, ...keep], events })
+    const committed = await store.commit({ guards, documents: [kept, ...documents], events })
     if (!committed.ok && committed.refused.kind === 'holds') throw new PawlError('lease_lost')
     if (!committed.ok) continue
     if (deliveries.length > 0) host.due(0)
@@ -132,11 +133,11 @@ const subjectOf = ({ tenant, session, from = '', by }: Emitting): EventSubject =
 /** From a body: fenced as all that it writes. */
 export async function emitInBody(
   host: EmitHost,
-  { request, beside }: Pick<Invocation, 'request' | 'beside'>,
+  { request, attached: beside }: Pick<Execution, 'request' | 'attached'>,
   event: string,
   payload: unknown,
   { placed, ...how }: { key: string; session: string | undefined; placed: boolean },
-): Promise<Occurrence> {
+): Promise<EmittedEvent> {
   checkEmit(how)
   const by = { call: request.uid, session: request.position.session, fence: () => beside.fence(), placed }
   return emit(host, { tenant: request.position.tenant, session: how.session, by }, event, payload, how.key)
@@ -146,7 +147,7 @@ function sameOccurrence(
   { event, key, payload, only, at, deliveries }: OccurrenceRow,
   text: string | null,
   session: string | undefined,
-): Occurrence {
+): EmittedEvent {
   const same =
     text === null ||
     (canonical(JSON.parse(payload) as Json) === canonical(JSON.parse(text) as Json) && only === (session ?? null))
@@ -164,11 +165,11 @@ async function heardBy(
   { tenant, session }: { tenant: string; session?: string | undefined },
   event: string,
   { occurrence, at }: { occurrence: string; at: number },
-): Promise<{ deliveries: Delivery[]; keep: NonNullable<Change['keep']>[number][] }> {
+): Promise<{ deliveries: Delivery[]; documents: NonNullable<Change['documents']>[number][] }> {
   const deliveries: Delivery[] = []
-  const keep: NonNullable<Change['keep']>[number][] = []
+  const documents: NonNullable<Change['documents']>[number][] = []
   const query = { of: 'subscribed', tenant, ...(session === undefined ? {} : { session }) }
-  for await (const { key, session: of, value: id } of everyKept(host.store, query, `${event}:`)) {
+  for await (const { key, session: of, value: id } of iterateDocuments(host.store, query, `${event}:`)) {
     if (!key.startsWith(`${event}:`)) break
     const scope = { tenant, session: of }
     const row = await subscribed(host, scope, id)
@@ -179,15 +180,15 @@ async function heardBy(
       subscription: id,
       task: row.message === null ? deliveryTask(occurrence, id, born) : null,
     })
-    keep.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, longPast(at)))
+    documents.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, longPast(at)))
   }
-  return { deliveries, keep }
+  return { deliveries, documents }
 }
 
 /** One that cannot be read hears nothing, and keeps nobody else from hearing. */
 async function subscribed({ store, logger }: EmitHost, of: Scope, id: string): Promise<SubscriptionRow | undefined> {
   try {
-    const kept = await store.kept(subscriptionName(of, id))
+    const kept = await store.document(subscriptionName(of, id))
     return kept && readSubscription(kept)
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error

@@ -8,7 +8,7 @@ import { decode } from '../core/value.ts'
 import { ofSession } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
-import type { Guard, Kept } from '../store/store.ts'
+import type { Guard, StoredDocument } from '../store/store.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { monitorFired } from './schedule-monitor.ts'
 import { readTask } from '../tasks/read-task.ts'
@@ -26,7 +26,7 @@ export interface FireHost extends BackgroundHost {
   readonly toleranceMs: number
 }
 
-const nothing: Written = { keep: [], events: [] }
+const nothing: Written = { documents: [], events: [] }
 
 /** What the change of a slot is made of. */
 interface Firing {
@@ -39,10 +39,10 @@ interface Firing {
   readonly guards: readonly Guard[]
 }
 
-export async function fireSchedule(host: FireHost, due: Kept, id: string): Promise<Fired> {
+export async function fireSchedule(host: FireHost, due: StoredDocument, id: string): Promise<Fired> {
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
-  const [kept, over] = await Promise.all([store.kept(scheduleName(of, id)), store.kept(endName(of, ''))])
+  const [kept, over] = await Promise.all([store.document(scheduleName(of, id)), store.document(endName(of, ''))])
   const row = kept && readRow(kept)
   const guards: Guard[] = [
     { kind: 'kept', ...scheduleName(of, id), revision: kept?.revision ?? 0 },
@@ -50,7 +50,7 @@ export async function fireSchedule(host: FireHost, due: Kept, id: string): Promi
   ]
   // Of no schedule that there is: it is only in the way.
   if (!row || row.state !== 'active' || !isDueOf(due, id, row))
-    return done(host, guards, { keep: [{ of: 'due', ...of, key: due.key, value: null }], events: [] })
+    return done(host, guards, { documents: [{ of: 'due', ...of, key: due.key, value: null }], events: [] })
   const at = clock.now()
   // The clock was put back since this worker looked.
   if ((row.nextAt as number) > at) return 'left'
@@ -70,7 +70,7 @@ export async function fireSchedule(host: FireHost, due: Kept, id: string): Promi
     const said = { at, about: 'schedule', title: row.title, text: row.message } as const
     const notice = noticeOf(of, noticeKey(slot, `${id}.${row.born}`, 0), said)
     const also = {
-      keep: [notice.row, ...host.wakes.rows(of, `${id}.${row.born}.${slot}`)],
+      documents: [notice.row, ...host.wakes.rows(of, `${id}.${row.born}.${slot}`)],
       events: [noticeAdded(ofSession(of), notice.added, at)],
     }
     return advance({ slot, firedAt: at, outcome: 'started' }, also)
@@ -85,7 +85,7 @@ async function done({ store }: FireHost, guards: readonly Guard[], written: Writ
 }
 
 const together = (one: Written, other: Written): Written => ({
-  keep: [...one.keep, ...other.keep],
+  documents: [...one.documents, ...other.documents],
   events: [...one.events, ...other.events],
 })
 

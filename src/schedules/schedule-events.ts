@@ -7,7 +7,7 @@ import { monitorEnds } from './schedule-monitor.ts'
 import { keepSchedule, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
 
 export interface Written {
-  readonly keep: NonNullable<Change['keep']>
+  readonly documents: NonNullable<Change['documents']>
   readonly events: readonly NewEvent[]
 }
 
@@ -20,7 +20,7 @@ export async function scheduleMoves(
 ): Promise<Written> {
   const ended = await monitorEnds(store, of, before, after, at)
   return {
-    keep: [...keepSchedule(of, id, before, after), ...ended.keep],
+    documents: [...keepSchedule(of, id, before, after), ...ended.documents],
     events: [...factsOf(of, id, { before, after, at }), ...ended.events],
   }
 }

@@ -4,22 +4,22 @@
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import { messageName, orderName, taskName, type TaskRow } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard, Store } from '../store/store.ts'
 import type { TaskMessage } from '../tools/context/tasks.ts'
 import { monitorKind } from '../core/task-state.ts'
 import type { Monitor } from '../tasks/monitor-task.ts'
 import type { ScheduleRow, Scope } from './schedule-row.ts'
 
-type Keep = NonNullable<Change['keep']>
+type Keep = NonNullable<Change['documents']>
 
 /** Rows, and what the feed tells of them. */
 interface Told {
-  readonly keep: Keep
+  readonly documents: Keep
   readonly events: readonly NewEvent[]
 }
 
-const nothing: Told = { keep: [], events: [] }
+const nothing: Told = { documents: [], events: [] }
 
 /**
  * Its rows, on record with the schedule, and what must hold for them: no task has its id, or a monitor whose schedule is gone. `order`: where it stands
@@ -32,12 +32,12 @@ export async function rowsOfMonitor(
   about: { schedule: string; order: string; title: string; tool: string; at: number; secret: boolean },
 ): Promise<{ guards: Guard[] } & Told> {
   const { schedule, order, title, tool, at, secret } = about
-  const there = await store.kept(taskName(of, id))
+  const there = await store.document(taskName(of, id))
   const before = there && (JSON.parse(there.value) as TaskRow)
   if (before && before.kind !== monitorKind) throw new PawlError('task_conflict', `The id is '${id}'.`)
   // Made anew it begins anew.
   const gone: Keep[number][] = before ? [{ ...orderName(of, before.uid), value: null }] : []
-  for await (const { key } of before ? everyKept(store, { of: 'task-message', ...of }, `${id}:`) : []) {
+  for await (const { key } of before ? iterateDocuments(store, { of: 'task-message', ...of }, `${id}:`) : []) {
     if (!key.startsWith(`${id}:`)) break
     gone.push({ of: 'task-message', ...of, key, value: null })
   }
@@ -55,7 +55,7 @@ export async function rowsOfMonitor(
   }
   return {
     guards: [{ kind: 'kept', ...taskName(of, id), revision: there?.revision ?? 0 }],
-    keep: [
+    documents: [
       ...gone,
       { ...taskName(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
       { ...orderName(of, order), value: id },
@@ -76,7 +76,7 @@ export function monitorFired(of: Scope, { monitor }: ScheduleRow, slot: number, 
     at,
   }
   return {
-    keep: [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }],
+    documents: [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }],
     events: [eventOf(ofSession(of), 'task.message', at, { task: monitor, message: message.id, direction: 'out' })],
   }
 }
@@ -91,12 +91,12 @@ export async function monitorEnds(
 ): Promise<Told> {
   const { monitor } = before
   if (monitor === undefined || before.state === 'ended' || (after && after.state !== 'ended')) return nothing
-  const kept = await store.kept(taskName(of, monitor))
+  const kept = await store.document(taskName(of, monitor))
   const row = kept && (JSON.parse(kept.value) as TaskRow)
   if (!row || row.kind !== monitorKind || row.ended) return nothing
   const ended = { state: after ? ('succeeded' as const) : ('cancelled' as const), at, runs: (after ?? before).runs }
   return {
-    keep: [
+    documents: [
       {
         ...taskName(of, monitor),
         ...(before.secret ? { secret: true as const } : {}),

@@ -7,7 +7,7 @@ import { messageName, scheduleName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/value.ts'
 import { lastSlots, nextAfter, type Timing } from './cron.ts'
-import type { Change, Kept, KeptName } from '../store/store.ts'
+import type { Change, StoredDocument, DocumentName } from '../store/store.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { type CatchUp, longestHistory, type Plan } from './due-slots.ts'
 
@@ -97,7 +97,7 @@ export interface Scope {
 }
 
 /** Whatever makes or changes schedules of a session by hand goes through this one by compare-and-set: so they are counted right. */
-export const gateName = ({ tenant, session }: Scope): KeptName => ({
+export const gateName = ({ tenant, session }: Scope): DocumentName => ({
   of: 'schedule-gate',
   tenant,
   session,
@@ -107,16 +107,16 @@ export const gateName = ({ tenant, session }: Scope): KeptName => ({
 /** Across all tenants it is read in the order of time; so what follows the time is unique in all of them. */
 export const dueKey = (at: number, ...what: readonly string[]): string =>
   `${String(at).padStart(15, '0')}:${hash('sha256', frame(...what), 'base64url')}`
-export const dueAt = ({ key }: Pick<Kept, 'key'>): number => Number(key.slice(0, 15))
+export const dueAt = ({ key }: Pick<StoredDocument, 'key'>): number => Number(key.slice(0, 15))
 
-const dueName = ({ tenant, session }: Scope, id: string, { born }: ScheduleRow, at: number): KeptName => ({
+const dueName = ({ tenant, session }: Scope, id: string, { born }: ScheduleRow, at: number): DocumentName => ({
   of: 'due',
   tenant,
   session,
   key: dueKey(at, tenant, session, id, born),
 })
 
-type Keep = NonNullable<Change['keep']>
+type Keep = NonNullable<Change['documents']>
 
 /** Puts a schedule on record instead of the one that was there, and in its place among what is due. */
 export function keepSchedule(of: Scope, id: string, before: ScheduleRow | null, row: ScheduleRow | null): Keep {
@@ -128,20 +128,20 @@ export function keepSchedule(of: Scope, id: string, before: ScheduleRow | null, 
     ...messageName(of, row?.monitor ?? '', firedAt, `out.${slot}`),
     value: null,
   }))
-  const keep: Keep[number][] = [
+  const documents: Keep[number][] = [
     ...said,
     row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null },
   ]
   if (before?.nextAt !== row?.nextAt) {
-    if (before && before.nextAt !== null) keep.push({ ...dueName(of, id, before, before.nextAt), value: null })
+    if (before && before.nextAt !== null) documents.push({ ...dueName(of, id, before, before.nextAt), value: null })
     if (row && row.nextAt !== null)
-      keep.push({ ...dueName(of, id, row, row.nextAt), value: JSON.stringify({ schedule: id }) })
+      documents.push({ ...dueName(of, id, row, row.nextAt), value: JSON.stringify({ schedule: id }) })
   }
-  return keep
+  return documents
 }
 
 /** Whether a row among what is due is the one of this schedule. */
-export const isDueOf = (due: Kept, id: string, row: ScheduleRow): boolean =>
+export const isDueOf = (due: StoredDocument, id: string, row: ScheduleRow): boolean =>
   row.nextAt !== null && dueName(due, id, row, row.nextAt).key === due.key
 
 /** The schedule after a slot. */
@@ -184,7 +184,7 @@ export function remembered(row: ScheduleRow, slots: readonly ScheduleSlot[], run
   }
 }
 
-export const readRow = ({ value }: Kept): ScheduleRow => JSON.parse(value) as ScheduleRow
+export const readRow = ({ value }: StoredDocument): ScheduleRow => JSON.parse(value) as ScheduleRow
 
 export function shownSchedule(id: string, row: ScheduleRow): Schedule {
   const { tool, message, title, catchUp, cap, overlap, wake, state, nextAt, lastAt, runs, createdAt, timing, input } =

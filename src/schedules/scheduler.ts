@@ -2,7 +2,7 @@
 // sessions of the store, so it needs one timer. Nobody is its leader: whoever comes first fires, and the change that does so decides.
 
 import { PawlError } from '../core/errors.ts'
-import type { Kept } from '../store/store.ts'
+import type { StoredDocument } from '../store/store.ts'
 import { deliver } from './deliver-event.ts'
 import { type Fired, type FireHost, fireSchedule } from './fire-schedule.ts'
 import { dueAt } from './schedule-row.ts'
@@ -114,7 +114,7 @@ export class Scheduler {
     const { store, clock } = this.#host
     let any = false
     for (let after = ''; !this.#stopped;) {
-      const rows = await store.keptOf({ of: 'due', after, limit: page })
+      const rows = await store.documentsOf({ of: 'due', after, limit: page })
       const now = clock.now()
       const due = rows.filter((row) => dueAt(row) <= now)
       for (let from = 0; from < due.length && !this.#stopped; from += atOnce) {
@@ -126,13 +126,13 @@ export class Scheduler {
       const next = rows[due.length]
       if (next) this.soon(dueAt(next))
       if (next || rows.length < page) break
-      after = (rows.at(-1) as Kept).key
+      after = (rows.at(-1) as StoredDocument).key
     }
     return any
   }
 
   /** One that cannot be fired does not stand in the way of the others. */
-  async #fire(row: Kept): Promise<Fired> {
+  async #fire(row: StoredDocument): Promise<Fired> {
     const { logger } = this.#host
     try {
       const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow | WakeRow

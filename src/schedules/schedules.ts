@@ -2,12 +2,12 @@
 
 import { PawlError } from '../core/errors.ts'
 import { frame } from '../core/ids.ts'
-import { said } from '../core/format-value.ts'
+import { formatValue } from '../core/format-value.ts'
 import { eventOf, ofSession } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
 import { nextAfter, nextTimes, timingOf } from './cron.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Guard } from '../store/store.ts'
 import { howOf, specOf, stillOpen } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
@@ -117,7 +117,7 @@ export function openSchedules(
 
   const find = async (id: string): Promise<Found | undefined> => {
     if (typeof id !== 'string' || id === '') return undefined
-    const [kept, opened] = await Promise.all([store.kept(scheduleName(of, id)), store.kept(gate)])
+    const [kept, opened] = await Promise.all([store.document(scheduleName(of, id)), store.document(gate)])
     if (!kept) return undefined
     const guards: Guard[] = [
       { kind: 'kept', ...scheduleName(of, id), revision: kept.revision },
@@ -127,12 +127,13 @@ export function openSchedules(
   }
   const found = async (id: string): Promise<Found> => {
     const there = await find(id)
-    if (!there) throw new PawlError('schedule_unknown', `The id is ${said(id)}.`)
+    if (!there) throw new PawlError('schedule_unknown', `The id is ${formatValue(id)}.`)
     return there
   }
   const rows = async (): Promise<{ id: string; row: ScheduleRow }[]> => {
     const all: { id: string; row: ScheduleRow }[] = []
-    for await (const kept of everyKept(store, { of: 'schedule', ...of })) all.push({ id: kept.key, row: readRow(kept) })
+    for await (const kept of iterateDocuments(store, { of: 'schedule', ...of }))
+      all.push({ id: kept.key, row: readRow(kept) })
     return all.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
   const checkRoom = (others: readonly { row: ScheduleRow }[]): void => {
@@ -163,8 +164,12 @@ export function openSchedules(
       const { row, guards } = await found(id)
       const next = await make(row)
       if (!next) return shownSchedule(id, row)
-      const { keep, events } = await scheduleMoves(store, of, id, { before: row, after: next.row, at: clock.now() })
-      if (!(await store.commit({ guards, keep: [...keep, bump], events })).ok) return undefined
+      const { documents, events } = await scheduleMoves(store, of, id, {
+        before: row,
+        after: next.row,
+        at: clock.now(),
+      })
+      if (!(await store.commit({ guards, documents: [...documents, bump], events })).ok) return undefined
       if (next.row && next.row.nextAt !== null) host.due(next.row.nextAt)
       return next.row && shownSchedule(id, next.row)
     })
@@ -175,7 +180,7 @@ export function openSchedules(
       const id = checkedId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
       const now = clock.now()
       // Asked for again it is judged as it was then: its instant may have passed.
-      const before = await store.kept(scheduleName(of, id))
+      const before = await store.document(scheduleName(of, id))
       const { secret, ...definition } = await definitionOf(
         host,
         owner,
@@ -199,7 +204,7 @@ export function openSchedules(
         history: [],
       }
       return until(async () => {
-        const there = await store.kept(scheduleName(of, id))
+        const there = await store.document(scheduleName(of, id))
         if (there) {
           const asked = readRow(there)
           if (!sameDefinition(asked, definition) || (monitor && asked.monitor !== monitor.id))
@@ -207,7 +212,7 @@ export function openSchedules(
           return shownSchedule(id, asked)
         }
         if (nextAt === null) return refuse('Its instant has passed.')
-        const opened = await store.kept(gate)
+        const opened = await store.document(gate)
         const others = await rows()
         checkRoom(others)
         const over = others.filter((each) => each.row.state === 'ended')
@@ -223,10 +228,10 @@ export function openSchedules(
             ...(seen?.guards ?? []),
             ...(fence?.() ?? []),
           ],
-          keep: [
+          documents: [
             ...keepSchedule(of, id, null, row),
             bump,
-            ...(seen?.keep ?? []),
+            ...(seen?.documents ?? []),
             ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null)),
           ],
           events: [
@@ -276,10 +281,10 @@ export function openSchedules(
           const said = { at, about: 'schedule', title: row.title, text: row.message } as const
           const notice = noticeOf(of, noticeKey(at, `${id}.${which}`, 0), said)
           const after = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
-          const { keep, events } = await scheduleMoves(store, of, id, { before: row, after, at })
+          const { documents, events } = await scheduleMoves(store, of, id, { before: row, after, at })
           const written = await store.commit({
             guards: [ended, ...guards],
-            keep: [...keep, bump, notice.row, ...host.wakes.rows(of, `${id}.${which}`)],
+            documents: [...documents, bump, notice.row, ...host.wakes.rows(of, `${id}.${which}`)],
             events: [...events, noticeAdded(ofSession(of), notice.added, at)],
           })
           return written.ok ? { task: null } : first(written.refused)
@@ -290,7 +295,11 @@ export function openSchedules(
         const after = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], open)
         const moved = await scheduleMoves(store, of, id, { before: row, after, at })
         const told = monitorFired(of, row, at, at)
-        const also = { guards, keep: [...moved.keep, bump, ...told.keep], events: [...moved.events, ...told.events] }
+        const also = {
+          guards,
+          documents: [...moved.documents, bump, ...told.documents],
+          events: [...moved.events, ...told.events],
+        }
         const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), {
           ...howOf(row, id, at, running),
           also,
@@ -321,8 +330,8 @@ async function definitionOf(
 ): Promise<Definition & { readonly secret: boolean }> {
   const { cron, at, timezone, catchUp = 'once', cap = 10, overlap = 'skip' } = request
   const timing = timingOf({ cron, at, timezone }, now, { leastMs: host.most.leastMs })
-  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${said(catchUp)}, not 'skip', 'once' or 'all'.`)
-  if (!overlaps.includes(overlap)) refuse(`overlap is ${said(overlap)}, not 'skip', 'queue' or 'parallel'.`)
+  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${formatValue(catchUp)}, not 'skip', 'once' or 'all'.`)
+  if (!overlaps.includes(overlap)) refuse(`overlap is ${formatValue(overlap)}, not 'skip', 'queue' or 'parallel'.`)
   if (!Number.isSafeInteger(cap) || cap < 1 || cap > mostCap)
     refuse(`cap is ${String(cap)}; it must be a whole number from 1 to ${mostCap}.`)
   const what = await checkStart(host, owner, request, { code: 'schedule_invalid' })

@@ -1,7 +1,7 @@
 // What a schedule or a trigger starts, checked when it is made (CRON-2): a tool that can run in the background, with arguments that it takes, or a message.
 
 import { PawlError } from '../core/errors.ts'
-import { said } from '../core/format-value.ts'
+import { formatValue } from '../core/format-value.ts'
 import { bytesIn, fits } from '../core/size-limits.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, holdsAttachment } from '../core/value.ts'
@@ -43,10 +43,12 @@ export function refusing(code: Code): (why: string) => never {
 
 export function checkedId(id: unknown, code: Code): string {
   if (typeof id !== 'string' || !idShape.test(id))
-    return refusing(code)(`The id is ${said(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`)
+    return refusing(code)(
+      `The id is ${formatValue(id)}; it must be 1 to 64 of A-Z a-z 0-9 _ . -, and not begin with a dot.`,
+    )
   // Its tasks are called after it.
   if (!namesFolder(id))
-    refusing(code)(`The id is ${said(id)}, which cannot be the name of a folder on every machine. Take another.`)
+    refusing(code)(`The id is ${formatValue(id)}, which cannot be the name of a folder on every machine. Take another.`)
   return id
 }
 
@@ -76,7 +78,7 @@ export async function checkStart(
         ? 'It has neither tool nor message; give exactly one.'
         : 'It has both tool and message; give exactly one.',
     )
-  if (!wakes.includes(wake)) refuse(`wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
+  if (!wakes.includes(wake)) refuse(`wake is ${formatValue(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
   if (message !== undefined) {
     if (request.input !== undefined) refuse('A message takes no input.')
     if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import { frame } from '../core/ids.ts'
 import { decode, type Json } from '../core/value.ts'
-import type { Kept, KeptName } from '../store/store.ts'
+import type { StoredDocument, DocumentName } from '../store/store.ts'
 import type { Behalf, Scope } from './schedule-row.ts'
 import type { CheckedStart } from './start-spec.ts'
 
@@ -60,7 +60,7 @@ export interface DeliveryRow {
   }
 }
 
-export const subscriptionName = ({ tenant, session }: Scope, id: string): KeptName => ({
+export const subscriptionName = ({ tenant, session }: Scope, id: string): DocumentName => ({
   of: 'subscription',
   tenant,
   session,
@@ -68,7 +68,7 @@ export const subscriptionName = ({ tenant, session }: Scope, id: string): KeptNa
 })
 
 /** Names of events have no colon, so none is the beginning of another's. */
-export const heardName = ({ tenant, session }: Scope, id: string, event: string): KeptName => ({
+export const heardName = ({ tenant, session }: Scope, id: string, event: string): DocumentName => ({
   of: 'subscribed',
   tenant,
   session,
@@ -76,7 +76,7 @@ export const heardName = ({ tenant, session }: Scope, id: string, event: string)
 })
 
 export const occurrenceKey = (event: string, key: string): string => digest(event, key)
-export const occurrenceName = (tenant: string, key: string): KeptName => ({
+export const occurrenceName = (tenant: string, key: string): DocumentName => ({
   of: 'occurrence',
   tenant,
   session: '',
@@ -89,7 +89,7 @@ export const deliveryTask = (occurrence: string, id: string, born: string): stri
 
 const digest = (...what: readonly string[]): string => hash('sha256', frame(...what), 'base64url')
 
-export const readSubscription = ({ value }: Kept): SubscriptionRow => JSON.parse(value) as SubscriptionRow
+export const readSubscription = ({ value }: StoredDocument): SubscriptionRow => JSON.parse(value) as SubscriptionRow
 
 export function shownSubscription(id: string, row: SubscriptionRow): Subscription {
   const { event, tool, input, payloadTo, message, title, wake, enabled, createdAt } = row

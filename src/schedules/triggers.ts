@@ -3,13 +3,13 @@
 import { PawlError } from '../core/errors.ts'
 import { canonical } from '../core/canonical-json.ts'
 import { frame } from '../core/ids.ts'
-import { said } from '../core/format-value.ts'
+import { formatValue } from '../core/format-value.ts'
 import { decode, type Json } from '../core/value.ts'
 import { endName } from '../store/records/task-record.ts'
 import { eventOf, ofSession, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
-import { checkEmit, checkEvent, emit, type EmitHost, type Occurrence } from './emit-event.ts'
+import { checkEmit, checkEvent, emit, type EmitHost, type EmittedEvent } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
 import {
   heardName,
@@ -48,7 +48,7 @@ export interface Triggers {
   pause(id: string): Promise<Subscription>
   resume(id: string): Promise<Subscription>
   /** Tells an event to all who subscribed to it in the tenant. On record when it resolves; what it starts is started by any worker that has the tool. */
-  emit(event: string, payload: unknown, how: Emit): Promise<Occurrence>
+  emit(event: string, payload: unknown, how: Emit): Promise<EmittedEvent>
 }
 
 export interface TriggersHost extends EmitHost {
@@ -71,20 +71,20 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     eventOf(ofSession(of), type, clock.now(), body)
   const all = async (): Promise<{ id: string; row: SubscriptionRow }[]> => {
     const found: { id: string; row: SubscriptionRow }[] = []
-    for await (const kept of everyKept(store, { of: 'subscription', ...of }))
+    for await (const kept of iterateDocuments(store, { of: 'subscription', ...of }))
       found.push({ id: kept.key, row: readSubscription(kept) })
     return found.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
   const until = <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> =>
     host.mutex.run(frame('triggers', of.tenant, of.session), async () => {
       for (let tries = 0; tries < mostTries; tries++) {
-        const opened = await store.kept(gate)
+        const opened = await store.document(gate)
         const ended = await attempt([{ kind: 'kept', ...gate, revision: opened?.revision ?? 0 }])
         if (ended !== undefined) return ended
       }
       throw new PawlError('store_unavailable', 'Others were always first to change these subscriptions.')
     })
-  const keepRow = (id: string, row: SubscriptionRow): NonNullable<Change['keep']> => {
+  const keepRow = (id: string, row: SubscriptionRow): NonNullable<Change['documents']> => {
     const sealed = row.secret ? { secret: true as const } : {}
     return [
       { ...subscriptionName(of, id), ...sealed, value: JSON.stringify(row) },
@@ -94,13 +94,13 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   }
   const enable = (id: string, enabled: boolean): Promise<Subscription> =>
     until(async (guards) => {
-      const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
-      if (!kept) throw new PawlError('trigger_unknown', `The id is ${said(id)}.`)
+      const kept = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+      if (!kept) throw new PawlError('trigger_unknown', `The id is ${formatValue(id)}.`)
       const before = readSubscription(kept)
       if (before.enabled === enabled) return shownSubscription(id, before)
       const row = { ...before, enabled }
       const events = [told(enabled ? 'trigger.resumed' : 'trigger.paused', { trigger: id })]
-      return (await store.commit({ guards, keep: keepRow(id, row), events })).ok
+      return (await store.commit({ guards, documents: keepRow(id, row), events })).ok
         ? shownSubscription(id, row)
         : undefined
     })
@@ -138,7 +138,7 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         if (there.length >= most) throw new PawlError('triggers_full', `${there.length} are there.`)
         const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
         const events = [told('trigger.subscribed', { trigger: id, event })]
-        const written = await store.commit({ guards: [...guards, ended], keep: keepRow(id, row), events })
+        const written = await store.commit({ guards: [...guards, ended], documents: keepRow(id, row), events })
         if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of)
           throw new PawlError('session_ended')
         return written.ok ? shownSubscription(id, row) : undefined
@@ -146,17 +146,17 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     },
     unsubscribe: (id) =>
       until(async (guards) => {
-        const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
+        const kept = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
         if (!kept) return false
         const gone = [subscriptionName(of, id), heardName(of, id, readSubscription(kept).event)].map((name) => ({
           ...name,
           value: null,
         }))
         const events = [told('trigger.unsubscribed', { trigger: id })]
-        return (await store.commit({ guards, keep: [...gone, bump], events })).ok ? true : undefined
+        return (await store.commit({ guards, documents: [...gone, bump], events })).ok ? true : undefined
       }),
     async get(id) {
-      const kept = typeof id === 'string' && id !== '' ? await store.kept(subscriptionName(of, id)) : undefined
+      const kept = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
       return kept && shownSubscription(id, readSubscription(kept))
     },
     list: async () => (await all()).map(({ id, row }) => shownSubscription(id, row)),

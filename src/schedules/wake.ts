@@ -7,13 +7,13 @@ import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '
 import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Change, Guard, Kept, Store } from '../store/store.ts'
+import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
 import type { Fired, FireHost } from './fire-schedule.ts'
 import type { Wakes } from '../tasks/ports.ts'
 import { openNotices } from '../tasks/notices.ts'
 import { dueKey, longPast, type Scope } from './schedule-row.ts'
 
-type Keep = NonNullable<Change['keep']>
+type Keep = NonNullable<Change['documents']>
 
 export interface WakeRow {
   readonly wake: {
@@ -30,18 +30,22 @@ const atMost = 10
 
 /** `soon`: something is due, as soon as it is written. */
 export function wakesOf(
-  given: boolean | { readonly inARow?: number } | undefined,
+  given: boolean | { readonly maxConsecutive?: number } | undefined,
   { clock, soon, drives }: { clock: Clock; soon(): void; drives(tool: string): boolean },
 ): Wakes {
-  const { inARow = atMost } = typeof given === 'object' && given !== null ? given : {}
+  const { maxConsecutive: maxConsecutive = atMost } = typeof given === 'object' && given !== null ? given : {}
   const isAsked =
     given === true ||
-    (typeof given === 'object' && given !== null && Object.keys(given).every((field) => field === 'inARow'))
-  if (given !== undefined && given !== false && !(isAsked && Number.isSafeInteger(inARow) && inARow >= 1))
-    throw new PawlError('config_invalid', 'wake is true, or { inARow } with a whole number from 1 on.')
-  if (!isAsked) return { inARow: 0, rows: () => [], knows: () => false }
+    (typeof given === 'object' && given !== null && Object.keys(given).every((field) => field === 'maxConsecutive'))
+  if (
+    given !== undefined &&
+    given !== false &&
+    !(isAsked && Number.isSafeInteger(maxConsecutive) && maxConsecutive >= 1)
+  )
+    throw new PawlError('config_invalid', 'wake is true, or { maxConsecutive } with a whole number from 1 on.')
+  if (!isAsked) return { maxConsecutive: 0, rows: () => [], knows: () => false }
   return {
-    inARow,
+    maxConsecutive: maxConsecutive,
     knows: drives,
     rows({ tenant, session }, what, call) {
       soon()
@@ -66,15 +70,15 @@ const capMs = 30 * 60_000
 const againMs = 500
 const longestLeftMs = 24 * 60 * 60_000
 
-export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake']): Promise<Fired> {
+export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRow['wake']): Promise<Fired> {
   const { store, clock, logger } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
   const name = { of: 'due', ...of, key: due.key }
   const guards: Guard[] = [{ kind: 'kept', ...name, revision: due.revision }]
   const taken = { ...name, value: null }
   /** Written, or another was first. */
-  const done = async (...keep: Keep): Promise<Fired> => {
-    await store.commit({ guards, keep: [taken, ...keep], events: [] })
+  const done = async (...documents: Keep): Promise<Fired> => {
+    await store.commit({ guards, documents: [taken, ...documents], events: [] })
     return 'done'
   }
   const later = (): Promise<Fired> =>
@@ -84,17 +88,17 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
         tries: wake.tries + 1,
       }),
     )
-  const [last, over] = await Promise.all([store.kept(lastTurnName(of)), store.kept(endName(of, ''))])
+  const [last, over] = await Promise.all([store.document(lastTurnName(of)), store.document(endName(of, ''))])
   if (over) return done()
   const call = wake.call === undefined ? undefined : await store.call(wake.call)
   if (call && call.state !== 'settled') return later()
-  if (!last || (await store.kept(parentName(of)))) return done() // nobody has had a turn here, or only an agent
+  if (!last || (await store.document(parentName(of)))) return done() // nobody has had a turn here, or only an agent
   // What is open hears of it, or has a row of its own among what is due when it ends.
   if ((await openNotices(host, of).list()).length === 0 || (await isSpeaking(store, of))) return done()
   const row = JSON.parse(last.value) as LastTurnRow
   // Whoever wakes sessions, and knows its model, wakes it; what nobody wanted for so long, nobody does.
   if (!host.wakes.knows(row.asked.tool)) return clock.now() - wake.at < longestLeftMs ? 'left' : done()
-  if (row.woken >= host.wakes.inARow) {
+  if (row.woken >= host.wakes.maxConsecutive) {
     logger.warn(
       'A session has something to hear, and has had as many turns by itself as it may: it waits for somebody',
       { ...of },
@@ -113,7 +117,7 @@ export async function fireWake(host: FireHost, due: Kept, wake: WakeRow['wake'])
       { kind: 'kept', ...place, revision: last.revision },
       { kind: 'kept', ...endName(of, ''), revision: 0 },
     ],
-    keep: [
+    documents: [
       taken,
       {
         ...place,

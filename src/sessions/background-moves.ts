@@ -33,7 +33,7 @@ interface Watching {
 /** Other processes write often; that one of them moved a call is not urgent. */
 const lookMs = 1_000
 
-export class Moves {
+export class BackgroundMoves {
   readonly #host: MovesHost
   /** By call: several runs may wait for one. */
   readonly #watched = new Map<string, Set<() => void>>()

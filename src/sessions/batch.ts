@@ -2,12 +2,12 @@
 // order, and hands each outcome to whoever gathers them (collect-outcomes.ts). Cancelling, stopping at a failure and nested calls all end here.
 
 import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
-import type { Family, Pace } from '../calls/scheduling/nested-calls.ts'
+import type { NestedCalls, Pace } from '../calls/scheduling/nested-calls.ts'
 import type { ModelPart } from '../models/model-parts.ts'
-import type { Line } from '../calls/scheduling/batch-order.ts'
+import type { BatchOrder } from '../calls/scheduling/batch-order.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
 import type { Show } from '../calls/output/project-outcome.ts'
-import type { Asked, Engine, Invocation, Started } from '../engine/engine.ts'
+import type { Asked, Engine, Execution, Started } from '../engine/engine.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../store/records/call-record.ts'
 import { isSealedUid } from '../store/records/sealed-uid.ts'
 import { noTimes } from '../store/records/call-times.ts'
@@ -15,7 +15,7 @@ import { isLoss, PawlError } from '../core/errors.ts'
 import { frame, type Ids } from '../core/ids.ts'
 import { type Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { NestedOutcome } from '../tools/context/context.ts'
 import type { Concurrency } from '../tools/tool-options.ts'
 import { type CallAsk, type CallOutcome, checkAsks, nestedBatch } from './call-request.ts'
@@ -23,9 +23,9 @@ import { askedOf, askingOf, type Place } from './call-record.ts'
 import { conflict, type Ended, factsOf, neverBegun, notStarted, stops } from './batch-outcome.ts'
 import { Batch, Cancel, cut, type How, type Why } from './collect-outcomes.ts'
 import type { BatchesHost } from './batch-ports.ts'
-import type { Moves } from './background-moves.ts'
+import type { BackgroundMoves } from './background-moves.ts'
 import { isSensitive } from './sensitive-tools.ts'
-import type { Standing } from './pinned-toolsets.ts'
+import type { PinnedToolsets } from './pinned-toolsets.ts'
 import { takenDown, wasTakenDown } from './parent-stopped.ts'
 
 const none: readonly never[] = []
@@ -33,7 +33,7 @@ const none: readonly never[] = []
 export class Batches {
   readonly #engine: () => Engine
   readonly #queue: Queue
-  readonly #standing: Standing
+  readonly #standing: PinnedToolsets
   readonly #show: Show
   readonly #sizes: Sizes
   readonly #reading: ArgumentLimits
@@ -41,7 +41,7 @@ export class Batches {
   readonly #ids: Ids
   readonly #sealFor: BatchesHost['sealFor']
   readonly #words: BatchesHost['words']
-  readonly #moves: Moves
+  readonly #moves: BackgroundMoves
   /** Open calls of this process, for cancelling a session. */
   readonly #open = new Map<string, CallPosition>()
   /** Those that the store is still asked about, and whether they are wanted when it answers. */
@@ -117,7 +117,7 @@ export class Batches {
 
   /** Other tools under a call: a batch of its own, named by the call and the place in its body, so that a rerun finds it again. */
   async nested(
-    parent: Invocation,
+    parent: Execution,
     calls: readonly CallAsk[],
     { name, pace, signal }: { name: string; pace: Pace | null; signal: AbortSignal },
   ): Promise<NestedOutcome[]> {
@@ -178,7 +178,7 @@ export class Batches {
   }
 
   /** Calls that are refused as a whole are no longer expected. */
-  #startUnder(family: Family | null, place: Place, calls: readonly CallAsk[], how: How): Batch {
+  #startUnder(family: NestedCalls | null, place: Place, calls: readonly CallAsk[], how: How): Batch {
     try {
       return this.start(place, calls, how)
     } catch (error) {
@@ -231,7 +231,7 @@ export class Batches {
     { tenant, session }: Place,
     kinds: readonly Concurrency['kind'][],
     { batch, root, onFailure }: How,
-  ): Line | null {
+  ): BatchOrder | null {
     const inPieces = batch !== '' && root === undefined
     const matters =
       kinds.length > 1 && (onFailure === 'stop' || this.#mayAbort || kinds.some((kind) => kind !== 'parallel'))
@@ -347,11 +347,11 @@ export class Batches {
   }
 
   /** A promise only if a hook has a word about what the model reads, or secrets are learned first. */
-  #shown(asked: Asked, order: number, batch: Batch, ended: Ended, uid: string): Soon<CallOutcome> {
+  #shown(asked: Asked, order: number, batch: Batch, ended: Ended, uid: string): MaybePromise<CallOutcome> {
     const call = batch.calls[order] as CallAsk
     // What a nested call returns is read by a body, not by a model.
     const facts = batch.how.root === undefined ? () => factsOf(call, asked, batch.how) : null
-    const show = (): Soon<readonly ModelPart[]> => this.#show(ended, uid, batch.reads, facts)
+    const show = (): MaybePromise<readonly ModelPart[]> => this.#show(ended, uid, batch.reads, facts)
     const parts = batch.how.learn ? batch.how.learn().then(show) : show()
     const told = (read: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended

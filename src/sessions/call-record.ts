@@ -14,7 +14,7 @@ import { bytesIn, fits } from '../core/size-limits.ts'
 import { spawnName } from '../core/task-state.ts'
 import type { Json } from '../core/value.ts'
 import type { Seal } from '../security/seal.ts'
-import type { Clocks } from '../tools/tool-options.ts'
+import type { Timeouts } from '../tools/tool-options.ts'
 import { toolSearchTool } from '../tools/tool-search.ts'
 import type { Entry } from '../tools/toolset.ts'
 import { type CallAsk, clockValues, keyBatch } from './call-request.ts'
@@ -135,7 +135,7 @@ function metaOf(meta: Json, most: number): Json {
   return JSON.parse(text) as Json
 }
 
-const inMs = (clocks: Clocks): Record<string, number> =>
+const inMs = (clocks: Timeouts): Record<string, number> =>
   Object.fromEntries(
     Object.entries(clocks).map(([name, duration]) => [name, milliseconds(duration, `timeout.${name}`)]),
   )

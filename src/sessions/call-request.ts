@@ -10,7 +10,7 @@ import { PawlError } from '../core/errors.ts'
 import { frame, longestName } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/value.ts'
-import { type Clocks, clocksOf } from '../tools/tool-options.ts'
+import { type Timeouts, timeoutsOf } from '../tools/tool-options.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */
@@ -21,7 +21,7 @@ export interface CallAsk {
   /** Opaque; comes back on the outcome. */
   readonly meta?: Json
   /** Clocks of this call, before those of its tool. */
-  readonly timeout?: Duration | Clocks
+  readonly timeout?: Duration | Timeouts
   /** An instant (milliseconds since 1970, or a Date) after which it is too late. */
   readonly deadline?: number | Date
   /** Names the call instead of batch and id: the same key is the same call, wherever in the session it is asked. */
@@ -89,7 +89,7 @@ export function checkAsk(call: CallAsk): void {
   checkName(call.name, 'Its name')
   if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, 'Its idempotency key')
   if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline))) wrong('Its deadline is not an instant')
-  if (call.timeout !== undefined) clocksOf(call.timeout, (why) => wrong(`Its ${why}`))
+  if (call.timeout !== undefined) timeoutsOf(call.timeout, (why) => wrong(`Its ${why}`))
   if (call.meta !== undefined) checkMeta(call.meta)
 }
 
@@ -141,5 +141,5 @@ function shown(value: unknown): string {
     : `of type ${typeof value}`
 }
 
-export const clockValues = (timeout: Duration | Clocks): Clocks =>
+export const clockValues = (timeout: Duration | Timeouts): Timeouts =>
   typeof timeout === 'object' ? timeout : { attempt: timeout }

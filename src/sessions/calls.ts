@@ -8,7 +8,7 @@ import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
 import { decode, type Json } from '../core/value.ts'
 import { sumOf, together, type UsageRow } from '../models/cost-ledger.ts'
 import type { UsageOf } from '../models/turn-interface.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, kindOf, type ResolutionKind } from '../store/records/resolution.ts'
 import { keyBatch } from './call-request.ts'
@@ -126,11 +126,15 @@ export function callsOf(store: Store, of: { readonly tenant: string; readonly se
 }
 
 async function usageIn(store: Store, of: { tenant: string; session: string }, uid: string): Promise<UsageOf | null> {
-  const own = await store.kept(usageName(of, uid))
+  const own = await store.document(usageName(of, uid))
   let account = own ? (JSON.parse(own.value) as UsageRow).models : {}
   // A row for each time that its body asked, each under its name.
   const { tenant, session } = of
-  for await (const { key, value } of everyKept(store, { of: usageName(of, '').of, tenant, session }, `${uid}:`)) {
+  for await (const { key, value } of iterateDocuments(
+    store,
+    { of: usageName(of, '').of, tenant, session },
+    `${uid}:`,
+  )) {
     if (!key.startsWith(`${uid}:`)) break
     account = together(account, (JSON.parse(value) as UsageRow).models)
   }

@@ -4,7 +4,7 @@ import type { Hook } from '../calls/admission/hook.ts'
 import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Capabilities } from './capability.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
@@ -26,7 +26,7 @@ export interface SessionCapabilities {
 const collection = 'capability'
 const nameOf = ({ tenant, session }: Scope, key: string) => ({ of: collection, tenant, session, key })
 
-export class Switches {
+export class CapabilitySwitches {
   readonly #store: () => Store
   readonly #clock: Clock
   readonly all: Capabilities
@@ -40,12 +40,12 @@ export class Switches {
   async on({ tenant, session }: Scope): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     if (!this.all.any) return found
-    for await (const { key } of everyKept(this.#store(), { of: collection, tenant, session })) found.add(key)
+    for await (const { key } of iterateDocuments(this.#store(), { of: collection, tenant, session })) found.add(key)
     return found
   }
 
   async isOn(of: Scope, name: string): Promise<boolean> {
-    return (await this.#store().kept(nameOf(of, name))) !== undefined
+    return (await this.#store().document(nameOf(of, name))) !== undefined
   }
 
   /** Of all capabilities. `live`: what a session has of tools now. */
@@ -57,7 +57,7 @@ export class Switches {
   }
 
   /** What is kept where these are on. */
-  rows(of: Scope, names: Iterable<string>): NonNullable<Change['keep']> {
+  rows(of: Scope, names: Iterable<string>): NonNullable<Change['documents']> {
     return [...names].map((name) => ({ ...nameOf(of, name), value: '1' }))
   }
 
@@ -70,14 +70,14 @@ export class Switches {
     const before = await this.on(of)
     const more = [...new Set(names.flatMap((name) => this.all.needed(name)))].filter((name) => !before.has(name))
     if (more.length === 0) return
-    await this.#store().commit({ guards: [], keep: this.rows(of, more), events: this.told(of, more, true) })
+    await this.#store().commit({ guards: [], documents: this.rows(of, more), events: this.told(of, more, true) })
   }
 
   async switchOff(of: Scope, name: string): Promise<boolean> {
     if (!(await this.isOn(of, name))) return false
     await this.#store().commit({
       guards: [],
-      keep: [{ ...nameOf(of, name), value: null }],
+      documents: [{ ...nameOf(of, name), value: null }],
       events: this.told(of, [name], false),
     })
     return true

@@ -1,6 +1,6 @@
 // The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
 
-import type { Family } from '../calls/scheduling/nested-calls.ts'
+import type { NestedCalls } from '../calls/scheduling/nested-calls.ts'
 import type { Place } from '../calls/scheduling/batch-order.ts'
 import type { Asked, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -20,7 +20,7 @@ export interface How {
   /** For nested ones: the outermost call, and those between it and them. */
   readonly root?: string
   readonly above?: readonly string[]
-  readonly family?: Family
+  readonly family?: NestedCalls
   /** The task that they run under. */
   readonly inTask?: string
   /** Made by a call whose payloads are sealed. */

@@ -2,22 +2,22 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { SessionCapabilities, Switches } from './capabilities.ts'
+import type { SessionCapabilities, CapabilitySwitches } from './capabilities.ts'
 
 interface Scope {
   readonly tenant: string
   readonly session: string
 }
 
-export class Switched {
-  readonly #switches: Switches
+export class EnabledCapabilities {
+  readonly #switches: CapabilitySwitches
   readonly #of: Scope
   readonly #first: readonly string[] | undefined
   #switching: Promise<void> | undefined
   #on: ReadonlySet<string>
 
   /** `first`: to be on before anything runs. */
-  constructor(switches: Switches, { tenant, session }: Scope, first: readonly string[] | undefined) {
+  constructor(switches: CapabilitySwitches, { tenant, session }: Scope, first: readonly string[] | undefined) {
     if (first !== undefined && !Array.isArray(first))
       throw new PawlError('config_invalid', 'capabilities of a session are a list of names.')
     this.#switches = switches

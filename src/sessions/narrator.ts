@@ -15,14 +15,20 @@ import type { Redactor } from '../security/redact.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { Store } from '../store/store.ts'
 import { shownArgs } from '../tools/hidden-fields.ts'
-import { headline, narrate, type Narrated, type Told, type TellOf } from '../tools/narration/render-narration.ts'
+import {
+  headline,
+  renderNarration,
+  type Narrated,
+  type Told,
+  type TellOf,
+} from '../tools/narration/render-narration.ts'
 import { hidden } from '../tools/narration/secret-fields.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
 import { isSensitive } from './sensitive-tools.ts'
 
 interface NarratorHost {
-  readonly store: Pick<Store, 'call' | 'kept'>
+  readonly store: Pick<Store, 'call' | 'document'>
   readonly redact: Redactor
   /** All calls are sealed here: then it says nothing about one that it is. */
   readonly sealAll: boolean
@@ -77,10 +83,11 @@ async function ofCall(host: NarratorHost, event: CallEvent, about: About): Promi
   const entry = options.absent ? undefined : tools.recorded(call.tool)
   const tool: Narrated = entry ? narratedOf(entry) : { name: options.name ?? call.tool.replace(/@.*$/s, '') }
   const phase = phaseOf(event)
-  if (mayHoldSecrets(host, call, options)) return narrate({ ...tool, sensitive: true }, undefined, { ...about, phase })
+  if (mayHoldSecrets(host, call, options))
+    return renderNarration({ ...tool, sensitive: true }, undefined, { ...about, phase })
   const value = phase === 'completed' && call.outcome !== null ? valueOf(call.outcome) : undefined
   const input = call.args === null ? undefined : shownIn(entry, call, decode(call.args), tools)
-  return narrate(tool, input, { ...about, phase, ...(value === undefined ? {} : { value }) })
+  return renderNarration(tool, input, { ...about, phase, ...(value === undefined ? {} : { value }) })
 }
 
 /** Sealed though not all are: because of its tool, or of what it runs under. Where all are, what runs under another may be either. */
@@ -122,7 +129,7 @@ async function ofAnswer(
   about: About,
 ): Promise<string> {
   const { tenant, session, body } = event
-  const kept = await host.store.kept(messageName({ tenant, session }, body.message))
+  const kept = await host.store.document(messageName({ tenant, session }, body.message))
   const { message } = (kept ? decode(kept.value) : {}) as { message?: Message }
   if (message?.role !== 'assistant') return ''
   const tools = host.tools(tenant, session)
@@ -135,12 +142,12 @@ async function ofAnswer(
 /** Asked for, and perhaps not taken yet: arguments that its tool would not take are not put into its words. */
 function ofPart({ name, input }: CallPart, tools: Toolset, about: About): string {
   const entry = tools.find(name)
-  if (!entry) return narrate({ name }, undefined, { ...about, phase: 'started' })
+  if (!entry) return renderNarration({ name }, undefined, { ...about, phase: 'started' })
   const read = readArguments(input, argumentLimits)
   const sensitive = isSensitive(entry, read, tools)
   const accepted = sensitive || !read.ok ? undefined : taken(entry.tool, read.wire)
   const given = accepted === undefined ? undefined : shownIn(entry, { terms: null }, accepted, tools)
-  return narrate({ ...narratedOf(entry), sensitive }, given, { ...about, phase: 'started' })
+  return renderNarration({ ...narratedOf(entry), sensitive }, given, { ...about, phase: 'started' })
 }
 
 /** Undefined too where the schema takes its time: nobody waits for it here. */

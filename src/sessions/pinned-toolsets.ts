@@ -14,7 +14,7 @@ export interface OpenBatch {
 
 const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
-export class Standing {
+export class PinnedToolsets {
   readonly #live: (tenant: string, session: string) => Toolset
   readonly #open = new Set<OpenBatch>()
   /** By place of the call: the batches whose toolset is not the one that stands now. */

@@ -1,7 +1,7 @@
 // run(calls, { until }): returns before everything is settled, with what is open told as it stands. The calls go on; the same batch asked
 // again joins them.
 
-import { AskedUnder } from '../tasks/pending-asks.ts'
+import { PendingAsks } from '../tasks/pending-asks.ts'
 import type { Asked } from '../engine/engine.ts'
 import { type AskItem, itemName } from '../store/records/approval-request.ts'
 import { waitTermsOf } from '../store/records/call-record.ts'
@@ -65,7 +65,7 @@ export async function untilOpen(
 /** The first from `from` on, and round, that neither waits nor is settled; null if there is none. */
 async function notWaiting(batch: Batch, store: Store, from: number): Promise<number | null> {
   const { asks } = batch
-  const asked = new AskedUnder(store)
+  const asked = new PendingAsks(store)
   for (let count = 0; count < asks.length; count++) {
     const order = (from + count) % asks.length
     if (batch.outcomeOf(order)) continue
@@ -81,7 +81,7 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   const about = meta === undefined ? { callId, name } : { callId, name, meta }
   const record = await store.callAt((asks[order] as Asked).position)
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
-  const under = record && !wait ? await new AskedUnder(store).of(record) : null
+  const under = record && !wait ? await new PendingAsks(store).of(record) : null
   if (under) {
     const { id: waitId, item } = under
     return { status: 'waiting', for: item.kind, waitId, until: item.deadline, ...about, parts: placeholder(item.kind) }
@@ -89,7 +89,7 @@ async function openCall({ calls, asks }: Batch, order: number, store: Store): Pr
   if (!wait || wait.resolution !== null) return { status: 'running', ...about, parts: placeholder('running') }
   const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
   const kept =
-    waitsFor === 'client' && record ? await store.kept(itemName('client', record.position, wait.id)) : undefined
+    waitsFor === 'client' && record ? await store.document(itemName('client', record.position, wait.id)) : undefined
   const input = kept ? { input: decode((JSON.parse(kept.value) as AskItem).args) } : {}
   return {
     status: 'waiting',

@@ -1,7 +1,7 @@
 // The end of a session, or of a task that started others (TASK-10): their tasks are cancelled, or left to go on. What is to be done is on record with the
 // end itself, as a chore that any worker takes up: so it is done after a crash too.
 
-import type { Asked, Drive, Invocation, Stop } from '../engine/engine.ts'
+import type { Asked, Drive, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, ofSession } from '../store/records/event.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import { agentName, isTurn, parentName, type ParentRow, turnBatch } from '../store/records/conversation.ts'
@@ -16,9 +16,9 @@ import {
 } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { OnEnd } from '../core/task-state.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import { readable } from '../store/read-or-report.ts'
-import type { Change, Kept, Store } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import { unlessUnreadable } from '../store/read-or-report.ts'
+import type { Change, StoredDocument, Store } from '../store/store.ts'
 import { isBusy } from '../store/agent-sessions.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { monitorKind } from '../core/task-state.ts'
@@ -52,19 +52,19 @@ interface Chore {
 
 export interface ChoreToPut {
   readonly asked: Asked
-  readonly keep: NonNullable<Change['keep']>
+  readonly documents: NonNullable<Change['documents']>
 }
 
 /** A call in a session of its own, which is not cancelled with the one that ended, and says nothing of it; and what it is to do. */
 function choreOf(of: Scope, name: string, chore: Chore): ChoreToPut {
   const position = { tenant: of.tenant, session: `${endTool}:${name}`, batch: endTool, id: name, occurrence: 0 }
   const asked = { position, principal: null, tool: endTool, input: 'null', hash: name, options: null, line: null }
-  return { asked, keep: [{ ...choreName(of, name), value: JSON.stringify(chore) }] }
+  return { asked, documents: [{ ...choreName(of, name), value: JSON.stringify(chore) }] }
 }
 
 /** Undefined if it was erased with its session. */
-async function choreNamed(store: Store, tenant: string, name: string): Promise<Kept | undefined> {
-  for await (const kept of everyKept(store, { of: 'end-chore', tenant }, name.slice(0, -1)))
+async function choreNamed(store: Store, tenant: string, name: string): Promise<StoredDocument | undefined> {
+  for await (const kept of iterateDocuments(store, { of: 'end-chore', tenant }, name.slice(0, -1)))
     if (kept.key >= name) return kept.key === name ? kept : undefined
   return undefined
 }
@@ -81,7 +81,7 @@ export async function endSession(host: BackgroundHost, owner: Owner, how: Sessio
   const chore = choreOf(owner, `s.${host.ids.next()}`, { reason, by, ...(tasks === undefined ? {} : { tasks }) })
   const put = await host.engine().put(chore.asked, () => ({
     guards: [{ kind: 'kept', ...place, revision: 0 }],
-    keep: [{ ...place, value: JSON.stringify(row) }, ...chore.keep],
+    documents: [{ ...place, value: JSON.stringify(row) }, ...chore.documents],
     events: [eventOf(ofSession(owner), 'session.ended', at, { by })],
   }))
   return put.as === 'put'
@@ -90,11 +90,11 @@ export async function endSession(host: BackgroundHost, owner: Owner, how: Sessio
 /** Of a task that has started others, on record with its end. Null: it has not, nor has anything that it called, on whatever worker. */
 export async function endOfTask(
   store: Store,
-  { request: { position, uid }, options }: Invocation,
+  { request: { position, uid }, options }: Execution,
 ): Promise<ChoreToPut | null> {
   const parent = options.task?.id as string
   const { tenant, session } = position
-  const [first] = await store.keptOf({ of: 'task-child', tenant, session, after: childrenOf(parent), limit: 1 })
+  const [first] = await store.documentsOf({ of: 'task-child', tenant, session, after: childrenOf(parent), limit: 1 })
   if (!first?.key.startsWith(childrenOf(parent))) return null
   return choreOf(position, `t.${uid}`, { parent, reason: 'The task that started it has ended', by: null })
 }
@@ -102,22 +102,22 @@ export async function endOfTask(
 /** Drives the chore: until all of it is done it is tried again. */
 export const ending =
   (host: SchedulesHost): Drive =>
-  async (invocation) => {
-    const { tenant, id } = invocation.request.position
+  async (execution) => {
+    const { tenant, id } = execution.request.position
     for (;;) {
-      await invocation.delayed()
-      if (invocation.stopped) return stoppedBy(invocation.stopped)
+      await execution.delayed()
+      if (execution.stopped) return stoppedBy(execution.stopped)
       try {
-        const ended = await invocation.begin({ durable: false, places: [] }, () => endAll(host, tenant, id))
+        const ended = await execution.begin({ durable: false, places: [] }, () => endAll(host, tenant, id))
         const { of, session, key } = ended.chore ?? {}
         if (of !== undefined && session !== undefined && key !== undefined)
-          invocation.beside.keep({ of, tenant, session, key, value: null })
+          execution.attached.keep({ of, tenant, session, key, value: null })
         return { settle: { status: 'success', value: ended.count } }
       } catch (error) {
-        const stopped = invocation.stopped as Stop | null // meanwhile
+        const stopped = execution.stopped as Stop | null // meanwhile
         if (stopped && 'over' in stopped) throw stopped.over
         host.logger.warn('Tasks of what has ended could not all be ended; it is tried again', { chore: id, error })
-        await invocation.again(Math.min(capMs, baseMs * 2 ** Math.min(invocation.retries, 16)), 'end_failed')
+        await execution.again(Math.min(capMs, baseMs * 2 ** Math.min(execution.retries, 16)), 'end_failed')
       }
     }
   }
@@ -132,7 +132,11 @@ function stoppedBy(stopped: Stop): {
   return { settle: { status: 'cancelled', cancellation: { message: stopped.cancel, source: 'cancellation' } } }
 }
 
-async function endAll(host: SchedulesHost, tenant: string, name: string): Promise<{ count: number; chore?: Kept }> {
+async function endAll(
+  host: SchedulesHost,
+  tenant: string,
+  name: string,
+): Promise<{ count: number; chore?: StoredDocument }> {
   const chore = await choreNamed(host.store, tenant, name)
   if (!chore) return { count: 0 }
   return { count: await endTasks(host, { tenant, session: chore.session }, JSON.parse(chore.value) as Chore), chore }
@@ -142,7 +146,7 @@ async function endAll(host: SchedulesHost, tenant: string, name: string): Promis
 async function endTurns({ store, engine }: SchedulesHost, of: Scope, { reason, by }: Chore): Promise<void> {
   for (let after = ''; ;) {
     const open = await store.unsettled({ of, after, limit: page })
-    for (const call of open) if (isTurn(call)) await readable(() => engine().cancel(call.uid, { reason, by }))
+    for (const call of open) if (isTurn(call)) await unlessUnreadable(() => engine().cancel(call.uid, { reason, by }))
     const last = open.at(-1)
     if (!last || open.length < page) return
     after = last.uid
@@ -165,14 +169,14 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
     if (row.kind === monitorKind) continue // it ended with its schedule
     if ((chore.tasks ?? row.onEnd) === 'cancel') {
       // One that cannot be opened stands still already, and keeps no other from its end.
-      if (await readable(() => engine().cancel(row.uid, { reason: chore.reason, by: chore.by }))) ended++
+      if (await unlessUnreadable(() => engine().cancel(row.uid, { reason: chore.reason, by: chore.by }))) ended++
     }
     // Of what goes on nobody is there to hear.
     else if (chore.parent === undefined)
-      await store.commit({ guards: [], keep: [{ ...wakeName(of, key), value: null }], events: [] })
+      await store.commit({ guards: [], documents: [{ ...wakeName(of, key), value: null }], events: [] })
   }
   if (chore.parent === undefined)
-    for await (const { key } of everyKept(store, { of: agentName(of, '').of, ...of }))
+    for await (const { key } of iterateDocuments(store, { of: agentName(of, '').of, ...of }))
       await endAgent(host, of, key, chore)
   return ended
 }
@@ -186,7 +190,7 @@ async function endAgent(
 ): Promise<void> {
   const { store } = host
   const below = { tenant: of.tenant, session: agent }
-  const kept = await store.kept(parentName(below))
+  const kept = await store.document(parentName(below))
   const call = kept && (await callOf(store, (JSON.parse(kept.value) as ParentRow).call))
   if (call && (await goesOn(store, of, call, tasks))) return
   // Of most that have answered nothing is left.
@@ -199,7 +203,7 @@ async function endAgent(
 }
 
 /** Undefined if it is gone, or cannot be opened: the others go on. */
-const callOf = (store: Store, uid: string): Promise<CallRecord | undefined> => readable(() => store.call(uid))
+const callOf = (store: Store, uid: string): Promise<CallRecord | undefined> => unlessUnreadable(() => store.call(uid))
 
 /** Whether a call goes on when its session ends: under a task that does, or because the program made it. */
 async function goesOn(store: Store, of: Scope, call: CallRecord, tasks: OnEnd | undefined): Promise<boolean> {
@@ -220,7 +224,7 @@ async function goesOn(store: Store, of: Scope, call: CallRecord, tasks: OnEnd | 
 /** An agent that began while its session ended: whoever ends the others may have looked before. */
 export async function endLateAgent(host: BackgroundHost, { tenant, session }: Scope, agent: string): Promise<void> {
   const of = { tenant, session }
-  const ended = await host.store.kept(endName(of, ''))
+  const ended = await host.store.document(endName(of, ''))
   if (ended) await endAgent(host, of, agent, JSON.parse(ended.value) as EndRow)
 }
 
@@ -236,9 +240,9 @@ async function* childTasks(
   store: Store,
   of: { tenant: string; session: string },
   parent: string,
-): AsyncGenerator<Kept, void> {
+): AsyncGenerator<StoredDocument, void> {
   const prefix = childrenOf(parent)
-  for await (const { key } of everyKept(store, { of: 'task-child', ...of }, prefix)) {
+  for await (const { key } of iterateDocuments(store, { of: 'task-child', ...of }, prefix)) {
     if (!key.startsWith(prefix)) return
     const kept = await taskRow(store, of, key.slice(prefix.length))
     if (kept) yield kept

@@ -38,8 +38,8 @@ import type { Calls } from './calls.ts'
 import type { Records } from './record-reader.ts'
 import type { Recording } from './recording.ts'
 import { Cancel } from './collect-outcomes.ts'
-import { Switched } from './enabled-capabilities.ts'
-import type { SessionCapabilities, Switches } from './capabilities.ts'
+import { EnabledCapabilities } from './enabled-capabilities.ts'
+import type { SessionCapabilities, CapabilitySwitches } from './capabilities.ts'
 
 export interface RunOptions {
   /** Names the model message the calls come from; without it, ids must be unique in the session. */
@@ -109,7 +109,7 @@ export interface Session {
   /** The result of a tool that the caller runs. Only what was handed out in this session can be answered, once. */
   answer(callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
   /** What was handed to the caller and has no result yet. */
-  handedOut(): Promise<ClientCall[]>
+  pendingClientCalls(): Promise<ClientCall[]>
   /** A new message of the user: what waits for people, or for the caller, is called off; tells how many calls. What runs goes on. */
   supersede(reason?: string, by?: string): Promise<number>
   /** The facts of this session: those on record after the cursor, then the new ones as they come. */
@@ -162,7 +162,7 @@ export interface SessionHost {
   readonly people: Pick<People, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Place): TasksOfSession
-  readonly switches: Switches
+  readonly switches: CapabilitySwitches
   /** Whether a call is a task, or runs under one, or for an agent that does. */
   isUnderTask(uid: string): Promise<boolean>
   end(owner: Place, how?: SessionEnd): Promise<boolean>
@@ -214,7 +214,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     ...(options.attended === false ? { unattended: true as const } : {}),
   }
   let files: SessionFiles | undefined
-  const switched = new Switched(host.switches, place, options.capabilities)
+  const switched = new EnabledCapabilities(host.switches, place, options.capabilities)
   const offered = (): Toolset | Promise<Toolset> => switched.offered(standing)
   return {
     id,
@@ -296,7 +296,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       ),
     end: (how) => host.end(place, how),
     answer: (callId, answer, at) => host.people.clients.answer({ tenant, session: id }, callId, answer, at),
-    handedOut: () => host.people.clients.list({ tenant, session: id }),
+    pendingClientCalls: () => host.people.clients.list({ tenant, session: id }),
     supersede: (reason = 'A new message came first', by) =>
       supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),

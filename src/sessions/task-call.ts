@@ -1,7 +1,7 @@
 // A task as it goes on record: a call of its own batch, with what makes a task of it.
 
 import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
-import type { Asked, Invocation } from '../engine/engine.ts'
+import type { Asked, Execution } from '../engine/engine.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Seal } from '../security/seal.ts'
@@ -41,17 +41,17 @@ export function askTask(
 }
 
 /** On whose behalf a body starts tasks, and what started them. */
-export const ownerOf = ({ request: { position, principal }, options }: Invocation): Place => ({
+export const ownerOf = ({ request: { position, principal }, options }: Execution): Place => ({
   tenant: position.tenant,
   session: position.session,
   principal,
   ...askingOf(options),
   ...(options.turn === undefined ? {} : { turn: options.turn }),
 })
-const parentOf = ({ task, inTask = task?.id }: Invocation['options']): { parent?: string } =>
+const parentOf = ({ task, inTask = task?.id }: Execution['options']): { parent?: string } =>
   inTask === undefined ? {} : { parent: inTask }
 
-export const startedBy = ({ request, options, beside }: Invocation, tools: Toolset): StartedBy => ({
+export const startedBy = ({ request, options, attached: beside }: Execution, tools: Toolset): StartedBy => ({
   offers: (name) => (options.within?.includes(name) ?? true) && tools.find(name) !== undefined,
   call: request.uid,
   fence: () => beside.fence(),

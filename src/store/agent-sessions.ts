@@ -1,7 +1,7 @@
 // A session and the sessions of the agents that worked for it, and of theirs.
 
 import { agentName, workingName } from './records/conversation.ts'
-import { everyKept } from './iterate-documents.ts'
+import { iterateDocuments } from './iterate-documents.ts'
 import type { Store } from './store.ts'
 
 interface OfSession {
@@ -14,13 +14,13 @@ interface OfSession {
  * only what is open lets agents work.
  */
 export async function* withAgents(
-  store: Pick<Store, 'keptOf'>,
+  store: Pick<Store, 'documentsOf'>,
   { tenant, session }: OfSession,
 ): AsyncGenerator<OfSession, void> {
   const found = new Set([session]) // what is added is come to
   for (const each of found) {
     yield { tenant, session: each }
-    for await (const { key } of everyKept(store, {
+    for await (const { key } of iterateDocuments(store, {
       of: agentName({ tenant, session: each }, '').of,
       tenant,
       session: each,

@@ -8,9 +8,9 @@ import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } f
 import type { EventRecord, NewEvent } from './records/event.ts'
 import { isSealedUid } from './records/sealed-uid.ts'
 import { frame } from '../core/ids.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../security/seal.ts'
-import type { AttachmentRecord, Change, Kept, KeptName, Store } from './store.ts'
+import type { AttachmentRecord, Change, StoredDocument, DocumentName, Store } from './store.ts'
 
 export interface SealedOptions {
   readonly seal: Seal
@@ -77,12 +77,12 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
           ({ position }) => `event ${position}`,
         ),
       ),
-    kept: (name) => when(store.kept(name), (found) => found && sealer.openKept(found)),
+    document: (name) => when(store.document(name), (found) => found && sealer.openKept(found)),
     // Whether there is more is told by a full page, so those that can be opened must fill it.
-    keptOf: (query) => {
-      const filled = (before: readonly Kept[], after: string): Soon<Kept[]> => {
+    documentsOf: (query) => {
+      const filled = (before: readonly StoredDocument[], after: string): MaybePromise<StoredDocument[]> => {
         const limit = query.limit - before.length
-        return flat(store.keptOf({ ...query, after, limit }), (found) => {
+        return flat(store.documentsOf({ ...query, after, limit }), (found) => {
           const opened = each(
             found,
             (one) => sealer.openKept(one),
@@ -90,7 +90,9 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
             ({ of, key }) => `${of} ${key}`,
           )
           const all = [...before, ...opened]
-          return found.length < limit || opened.length === limit ? all : filled(all, (found.at(-1) as Kept).key)
+          return found.length < limit || opened.length === limit
+            ? all
+            : filled(all, (found.at(-1) as StoredDocument).key)
         })
       }
       return filled([], query.after)
@@ -135,10 +137,10 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
 const unreadableReason = '[sealed, and cannot be opened]'
 
 /** Synchronous where the store is. */
-const when = <A, B>(soon: Soon<A>, then: (value: A) => B): Soon<B> =>
+const when = <A, B>(soon: MaybePromise<A>, then: (value: A) => B): MaybePromise<B> =>
   soon instanceof Promise ? soon.then(then) : then(soon)
 
-const flat = <A, B>(soon: Soon<A>, then: (value: A) => Soon<B>): Soon<B> =>
+const flat = <A, B>(soon: MaybePromise<A>, then: (value: A) => MaybePromise<B>): MaybePromise<B> =>
   soon instanceof Promise ? soon.then(then) : then(soon)
 
 /** The call a change is about. */
@@ -159,12 +161,12 @@ const ofAttachment = ({ tenant, id }: AttachmentRecord, field: string): Place =>
 const ofInput = (uid: string, { tenant, session, batch, id, occurrence }: CallPosition): Place =>
   ofCall(uid, `input ${frame(tenant, session, batch, id, occurrence)}`)
 
-const ofKept = ({ of, tenant, session, key }: KeptName): Place => ({
+const ofKept = ({ of, tenant, session, key }: DocumentName): Place => ({
   record: frame('kept', of, tenant, session, key),
   field: 'value',
 })
 
-type ToKeep = NonNullable<Change['keep']>[number]
+type ToKeep = NonNullable<Change['documents']>[number]
 const mustBeSealed = ({ secret, value }: ToKeep): boolean => value !== null && (secret === true || isSealedText(value))
 
 class Sealer {
@@ -186,8 +188,8 @@ class Sealer {
     }
     if (change.events.some(posesAsSealed))
       next = { ...next, events: change.events.map((each) => (posesAsSealed(each) ? this.#event(each) : each)) }
-    if (change.keep?.some(mustBeSealed))
-      next = { ...next, keep: change.keep.map((each) => (mustBeSealed(each) ? this.#kept(each) : each)) }
+    if (change.documents?.some(mustBeSealed))
+      next = { ...next, documents: change.documents.map((each) => (mustBeSealed(each) ? this.#kept(each) : each)) }
     const posing = (each: AttachmentRecord): boolean =>
       isSealedBytes(each.data) || (each.name !== null && isSealedText(each.name))
     if (attachments?.some(posing))
@@ -196,7 +198,16 @@ class Sealer {
   }
 
   change(change: Change): Change {
-    const { insertCall, updateCall, steps, insertWaits, resolveWait, attachments, keep, events } = change
+    const {
+      insertCall,
+      updateCall,
+      steps,
+      insertWaits,
+      resolveWait,
+      attachments,
+      documents: documents,
+      events,
+    } = change
     return {
       ...change,
       ...(insertCall ? { insertCall: this.#call(insertCall) } : {}),
@@ -214,12 +225,12 @@ class Sealer {
           }
         : {}),
       ...(attachments ? { attachments: attachments.map((each) => this.#attachment(each)) } : {}),
-      ...(keep ? { keep: keep.map((each) => this.#kept(each)) } : {}),
+      ...(documents ? { documents: documents.map((each) => this.#kept(each)) } : {}),
       events: events.map((each) => this.#event(each)),
     }
   }
 
-  openKept(found: Kept): Kept {
+  openKept(found: StoredDocument): StoredDocument {
     return looksSealed(found.value) ? { ...found, value: this.#out(found.value, ofKept(found), true) } : found
   }
 

@@ -1,7 +1,7 @@
 // What the event loop and a thread beside it know of a lease, in memory they share. The loop renews as long as it can. When a tool blocks
 // it, the thread renews in its place (DUR-7), but not for ever: a loop that is silent for long will hardly come back.
 
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { systemClock } from '../core/clock.ts'
 
 /** How many leases long the event loop may be silent. After that the lease runs out. */
@@ -68,7 +68,7 @@ export class Heart {
 }
 
 /** In the thread: looks six times per lease whether `renew` is wanted. That says whether the worker has a lease that could be renewed. */
-export function beat(heart: Heart, renew: () => Soon<boolean>): void {
+export function beat(heart: Heart, renew: () => MaybePromise<boolean>): void {
   let busy = false
   const look = async (): Promise<void> => {
     const from = systemClock.monotonic()

@@ -7,7 +7,7 @@
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from './records/call-record.ts'
 import type { EventRecord, NewEvent } from './records/event.ts'
 import type { AttachmentUse } from './records/attachment-refs.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Heart } from './lease-heartbeat.ts'
 
 /** What must be true at the moment of the write. Checked in the same transaction. */
@@ -23,7 +23,7 @@ export type Guard =
   /** The wait exists and has no answer yet. */
   | { readonly kind: 'open'; readonly wait: string }
   /** What is kept under this name has this revision; 0: nothing is. */
-  | ({ readonly kind: 'kept'; readonly revision: number } & KeptName)
+  | ({ readonly kind: 'kept'; readonly revision: number } & DocumentName)
   /** There is room for all that the change takes. Never asked for by itself: it is what refuses a `take`. */
   | { readonly kind: 'room'; readonly name: string }
 
@@ -58,7 +58,7 @@ export interface Hold {
  * Things that are kept by name beside calls: what waits for people, rules they made, connections, pins. `session` is '' for what belongs to the
  * whole tenant, `tenant` is '' for what belongs to nobody. Erased with its session or tenant.
  */
-export interface KeptName {
+export interface DocumentName {
   /** Which collection. */
   readonly of: string
   readonly tenant: string
@@ -66,13 +66,13 @@ export interface KeptName {
   readonly key: string
 }
 
-export interface Kept extends KeptName {
+export interface StoredDocument extends DocumentName {
   /** 1 when it is made; every write raises it. */
   readonly revision: number
   readonly value: string
 }
 
-export interface KeptQuery {
+export interface DocumentQuery {
   readonly of: string
   /** Everybody's if left out; then keys must be unique in the whole collection. */
   readonly tenant?: string
@@ -112,7 +112,7 @@ export interface Change {
   /** Which calls speak of which attachments: one is kept as long as any of them is. */
   readonly uses?: readonly AttachmentUse[]
   /** Each replaces what is kept under its name; null: nothing is kept there any more. `secret`: sealed at rest, whatever else is. */
-  readonly keep?: readonly (KeptName & { readonly value: string | null; readonly secret?: true })[]
+  readonly documents?: readonly (DocumentName & { readonly value: string | null; readonly secret?: true })[]
   readonly events: readonly NewEvent[]
 }
 
@@ -220,48 +220,48 @@ export interface Store {
    */
   write(change: Change, heard: (answer: Written) => void, how?: { ride: boolean }): void
 
-  callAt(position: CallPosition): Soon<CallRecord | undefined>
-  call(uid: string): Soon<CallRecord | undefined>
+  callAt(position: CallPosition): MaybePromise<CallRecord | undefined>
+  call(uid: string): MaybePromise<CallRecord | undefined>
   /** The calls of a session whose uid comes after this one ('' for all), in the order of their uids. Costs no more for other sessions. */
-  callsOf(of: { readonly tenant: string; readonly session: string }, page: CallPage): Soon<CallRecord[]>
+  callsOf(of: { readonly tenant: string; readonly session: string }, page: CallPage): MaybePromise<CallRecord[]>
   /** All steps of a call, in one read. */
-  steps(call: string): Soon<StepRecord[]>
-  waitsOf(call: string): Soon<WaitRecord[]>
-  wait(id: string): Soon<WaitRecord | undefined>
-  waitByKeyHash(hash: string): Soon<WaitRecord | undefined>
+  steps(call: string): MaybePromise<StepRecord[]>
+  waitsOf(call: string): MaybePromise<WaitRecord[]>
+  wait(id: string): MaybePromise<WaitRecord | undefined>
+  waitByKeyHash(hash: string): MaybePromise<WaitRecord | undefined>
   /** Open waits whose deadline is at or before `now`, soonest first. */
-  dueWaits(now: number, limit: number): Soon<WaitRecord[]>
+  dueWaits(now: number, limit: number): MaybePromise<WaitRecord[]>
   /** The soonest deadline of all open waits. */
-  nextDeadline(): Soon<number | undefined>
-  attachment(tenant: string, id: string): Soon<AttachmentRecord | undefined>
-  kept(name: KeptName): Soon<Kept | undefined>
+  nextDeadline(): MaybePromise<number | undefined>
+  attachment(tenant: string, id: string): MaybePromise<AttachmentRecord | undefined>
+  document(name: DocumentName): MaybePromise<StoredDocument | undefined>
   /** In the order of their keys (or the other way round), after this one ('' for all). Costs what is found, not what there is. */
-  keptOf(query: KeptQuery): Soon<Kept[]>
+  documentsOf(query: DocumentQuery): MaybePromise<StoredDocument[]>
   /** Which of these collections have something of a session: one look instead of one for each. */
-  keptIn(of: readonly string[], scope: Required<Scope>): Soon<string[]>
+  keptIn(of: readonly string[], scope: Required<Scope>): MaybePromise<string[]>
   /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
-  events(query: EventQuery): Soon<EventRecord[]>
+  events(query: EventQuery): MaybePromise<EventRecord[]>
   /** Of the newest event; 0 if there is none. */
-  lastPosition(): Soon<number>
+  lastPosition(): MaybePromise<number>
   /** What was erased of a session's events, or of all. */
-  erased(of?: EventQuery['of']): Soon<Erasure>
+  erased(of?: EventQuery['of']): MaybePromise<Erasure>
   /** Calls that are not settled, in the order of their uids. Costs what is open, not what was. */
-  unsettled(page: CallPage & { readonly of?: Scope }): Soon<Unsettled[]>
+  unsettled(page: CallPage & { readonly of?: Scope }): MaybePromise<Unsettled[]>
 
   /** Whether each of these would be refused now. */
-  full(takes: readonly Take[]): Soon<boolean[]>
+  full(takes: readonly Take[]): MaybePromise<boolean[]>
   /** All places and tickets that count now. */
-  holds(): Soon<Hold[]>
+  holds(): MaybePromise<Hold[]>
 
   /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. Tells how many workers live. */
-  renew(worker: string, leaseMs: number): Soon<number>
+  renew(worker: string, leaseMs: number): MaybePromise<number>
   /**
    * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
    * this owner and the next fence, durably, and one that runs, or lands an answer, and whose worker died one more of its deaths. Two workers never get the same
    * call, and none gets its own again, not even when its lease has run out: it is at work on it. What is open of a line goes to one worker,
    * whatever the limit, and not while another that lives has some of it; what lands an answer (it has a wait) has left its line.
    */
-  claim(worker: string, tools: readonly string[], limit: number): Soon<CallRecord[]>
+  claim(worker: string, tools: readonly string[], limit: number): MaybePromise<CallRecord[]>
   /**
    * From now on, until leave() or close(), a thread with a connection of its own renews the lease whenever the heart says that the event
    * loop is late with it. Only a store whose leases count by the system's clock or by its own has it; where there can be no thread it does
@@ -269,7 +269,7 @@ export interface Store {
    */
   keepAlive?(worker: string, heart: Heart): void
   /** Ends the worker's lease: what it still owns may be claimed at once. */
-  leave(worker: string): Soon<void>
+  leave(worker: string): MaybePromise<void>
 
   /**
    * Forgets one page of settled calls: with their steps, waits and events, and with the attachments that no other call uses, in one
@@ -277,18 +277,18 @@ export interface Store {
    * call come the events that tell of no call on record, many at a time: all of them, or with `settledBefore` those that are older. The
    * sequence of a session goes on after what was erased; where one without `settledBefore` took the last, it begins anew.
    */
-  erase(query: EraseQuery): Soon<ErasedPage>
+  erase(query: EraseQuery): MaybePromise<ErasedPage>
   /** Makes what was erased unreadable on the disk too, if that can be done in a moment; false if bytes of it may remain in unused parts. */
-  scrub(): Soon<boolean>
+  scrub(): MaybePromise<boolean>
   /** What the store knows of itself. Bounded, whatever is in it. */
-  inspect(): Soon<StoreFacts>
+  inspect(): MaybePromise<StoreFacts>
 
   /** A value kept with the store, written by whoever comes first; everyone reads the same. */
-  setting(key: string, ifAbsent: string): Soon<string>
+  setting(key: string, ifAbsent: string): MaybePromise<string>
   /** The same, as far as there is one: writes nothing. */
-  settingNow(key: string): Soon<string | undefined>
+  settingNow(key: string): MaybePromise<string | undefined>
   /** The host's secret: where the store can keep one privately, made on first use. */
-  secret(): Soon<Uint8Array | undefined>
+  secret(): MaybePromise<Uint8Array | undefined>
 
   onHint(listener: (hint: Hint) => void): () => void
   /** Writes what is still queued, then lets go of everything. */

@@ -15,14 +15,14 @@ interface Scope {
 export async function inBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
   const options = (await store.call(uid))?.options ?? null
   const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
-  return task !== undefined || inTask !== undefined || isThere(() => store.kept(taskName(of, movedId(root))))
+  return task !== undefined || inTask !== undefined || isThere(() => store.document(taskName(of, movedId(root))))
 }
 
 /** Likewise, or an agent made it that works for such a one, in whatever session above. */
 export async function isUnderTask(store: Store, uid: string): Promise<boolean> {
   for (let call = await store.call(uid); call;) {
     if (await inBackground(store, call.position, call.uid)) return true
-    const above = await store.kept(parentName(call.position))
+    const above = await store.document(parentName(call.position))
     call = above && (await store.call((JSON.parse(above.value) as ParentRow).call))
   }
   return false

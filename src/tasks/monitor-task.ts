@@ -3,7 +3,7 @@
 
 import type { Outcome } from '../core/outcome.ts'
 import { scheduleName, type TaskRow } from '../store/records/task-record.ts'
-import type { Kept, Store } from '../store/store.ts'
+import type { StoredDocument, Store } from '../store/store.ts'
 import type { Task } from '../tools/context/tasks.ts'
 
 /** The task that a schedule is made with. */
@@ -29,9 +29,9 @@ const cancelled: Outcome = {
   cancellation: { message: 'The schedule was cancelled', source: 'cancellation' },
 }
 
-export async function readMonitor(store: Store, kept: Kept, row: TaskRow): Promise<Task> {
+export async function readMonitor(store: Store, kept: StoredDocument, row: TaskRow): Promise<Task> {
   const of = { tenant: kept.tenant, session: kept.session }
-  const there = row.ended ? undefined : await store.kept(scheduleName(of, row.links.schedule ?? ''))
+  const there = row.ended ? undefined : await store.document(scheduleName(of, row.links.schedule ?? ''))
   const schedule = there && (JSON.parse(there.value) as MonitoredSchedule)
   const mine = schedule?.monitor === kept.key ? schedule : undefined
   const {

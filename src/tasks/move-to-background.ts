@@ -48,7 +48,7 @@ export async function adoptTask(
   }
   checkWords({ wake })
   const place = taskName(owner, id)
-  const full = byModel && !(await store.kept(place)) ? await roomForModel(host, owner) : null
+  const full = byModel && !(await store.document(place)) ? await roomForModel(host, owner) : null
   const ended = endName(owner, '')
   const moved = await store.commit({
     guards: [
@@ -58,13 +58,13 @@ export async function adoptTask(
       { kind: 'kept', ...ended, revision: 0 },
       ...(full?.guards ?? []),
     ],
-    keep: [
+    documents: [
       { ...place, value: JSON.stringify(row) },
       { ...orderName(owner, call.uid), value: id },
       // Whoever takes it up cannot tell that it was lost: it is on the list, whatever its policy.
       { ...wakeName(owner, id), value: '1' },
       ...(wake === 'silent' ? [] : host.wakes.rows(owner, id, call.uid)),
-      ...(full?.keep ?? []),
+      ...(full?.documents ?? []),
     ],
     events: [
       eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, {
@@ -80,7 +80,7 @@ export async function adoptTask(
     return adoptTask(host, owner, call, { ...(title === undefined ? {} : { title }), wake, byModel })
   host.moved(call.uid)
   const found = await readTask(host, owner, id)
-  if (!found && (await store.kept(ended))) throw new PawlError('session_ended')
+  if (!found && (await store.document(ended))) throw new PawlError('session_ended')
   return found ?? null
 }
 

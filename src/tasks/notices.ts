@@ -10,9 +10,9 @@ import { isTerminal } from '../core/task-state.ts'
 import { eventOf, ofSession } from '../store/records/event.ts'
 import { noticePrefix } from '../store/records/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../store/records/task-record.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import { readable } from '../store/read-or-report.ts'
-import type { Change, KeptName } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import { unlessUnreadable } from '../store/read-or-report.ts'
+import type { Change, DocumentName } from '../store/store.ts'
 import type { Task } from '../tools/context/tasks.ts'
 import type { BackgroundHost, Reading } from './ports.ts'
 import { readMoved, readTask, resultOf, toldOf } from './read-task.ts'
@@ -47,9 +47,9 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
     await host.learn(of)
-    for await (const { key, revision } of everyKept(store, { of: 'task-wake', ...of })) {
+    for await (const { key, revision } of iterateDocuments(store, { of: 'task-wake', ...of })) {
       // One that cannot be opened stands in the way of no other.
-      const task = await readable(() => readTask(host, of, key))
+      const task = await unlessUnreadable(() => readTask(host, of, key))
       if (!task || !isTerminal(task.state)) continue
       if (tellsEnd(task))
         found.push({
@@ -60,13 +60,13 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
       else
         await store.commit({
           guards: [{ kind: 'kept', ...wakeName(of, key), revision }],
-          keep: [{ ...wakeName(of, key), value: null }],
+          documents: [{ ...wakeName(of, key), value: null }],
           events: [],
         })
     }
-    const end = await store.kept(endName(of, ''))
+    const end = await store.document(endName(of, ''))
     const until = end ? (JSON.parse(end.value) as EndRow).at : Infinity
-    for await (const { key, value } of everyKept(store, { of: 'notice', ...of })) {
+    for await (const { key, value } of iterateDocuments(store, { of: 'notice', ...of })) {
       const row = JSON.parse(value) as NoticeRow
       // Of what goes on after its session nobody is told.
       if (row.task === undefined || row.at <= until) found.push(told(key, row))
@@ -86,7 +86,7 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
       for (const id of ids) {
         // What has not been told cannot have been heard.
         const name = listed.has(id) ? nameOf(of, id) : null
-        const kept = name && (await store.kept(name))
+        const kept = name && (await store.document(name))
         // Of two who read it one has told it.
         if (
           name &&
@@ -94,7 +94,7 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
           (
             await store.commit({
               guards: [{ kind: 'kept', ...name, revision: kept.revision }],
-              keep: [{ ...name, value: null }],
+              documents: [{ ...name, value: null }],
               events: [eventOf(ofSession(of), 'notice.acknowledged', clock.now(), { notice: id })],
             })
           ).ok
@@ -106,7 +106,7 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
   }
 }
 
-function nameOf(of: Scope, id: string): KeptName | null {
+function nameOf(of: Scope, id: string): DocumentName | null {
   if (!isName(id)) return null
   if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
   return id.startsWith(noticePrefix) ? noticeName(of, id.slice(noticePrefix.length)) : null
@@ -122,15 +122,15 @@ export async function noticeOfMoved(
   uid: string,
 ): Promise<'to come' | 'told' | null> {
   const of = { tenant, session }
-  const task = await readable(() => readMoved(host, of, uid))
+  const task = await unlessUnreadable(() => readMoved(host, of, uid))
   if (!task || !tellsEnd(task)) return null
-  return (await readable(() => host.store.kept(wakeName(of, task.id)))) ? 'to come' : 'told'
+  return (await unlessUnreadable(() => host.store.document(wakeName(of, task.id)))) ? 'to come' : 'told'
 }
 
 const tellsEnd = ({ wake, state }: Task): boolean => wake !== 'silent' || state === 'abandoned'
 
 /** What goes when it has been told. */
-export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['keep']> {
+export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['documents']> {
   const name = nameOf(of, id)
   return name ? [{ ...name, value: null }] : []
 }

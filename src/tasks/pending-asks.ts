@@ -4,7 +4,7 @@ import type { AskItem } from '../store/records/approval-request.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import { atWork, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
 import { frame } from '../core/ids.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { inBackground } from './is-background.ts'
 
@@ -20,7 +20,7 @@ export interface Asking {
 }
 
 /** One look at what people are asked: what several calls need to know of a session is read once. */
-export class AskedUnder {
+export class PendingAsks {
   readonly #store: Store
   readonly #items = new Map<string, Promise<Asking[]>>()
   readonly #agents = new Map<string, Promise<Scope[]>>()
@@ -56,21 +56,21 @@ export class AskedUnder {
 
   async #itemsOf(of: Scope): Promise<Asking[]> {
     const found: Asking[] = []
-    for await (const { key, value } of everyKept(this.#store, { of: 'inbox', ...of }))
+    for await (const { key, value } of iterateDocuments(this.#store, { of: 'inbox', ...of }))
       found.push({ id: key, item: JSON.parse(value) as AskItem })
     return found
   }
 
   async #agentsOf(of: Scope): Promise<Scope[]> {
     const found: Scope[] = []
-    for await (const { key, value } of everyKept(this.#store, { of: workingName(of, '').of, ...of }))
+    for await (const { key, value } of iterateDocuments(this.#store, { of: workingName(of, '').of, ...of }))
       if (value === atWork) found.push({ tenant: of.tenant, session: key })
     return found
   }
 
   /** Whether an agent works for a call, or for one that it made; null: for anything that does not go on by itself. */
   async #worksFor(of: Scope, agent: Scope, call: string | null): Promise<boolean> {
-    const kept = await this.#store.kept(parentName(agent))
+    const kept = await this.#store.document(parentName(agent))
     const parent = kept && (JSON.parse(kept.value) as ParentRow).call
     if (parent === undefined || parent === call) return parent === call
     if (call === null) return !(await inBackground(this.#store, of, parent))

@@ -23,11 +23,11 @@ export interface Owner {
 
 export interface Wakes {
   /** How many turns a session has by itself until somebody says something; 0: none. */
-  readonly inARow: number
+  readonly maxConsecutive: number
   /** Whether a turn that records call so can be driven here. */
   knows(tool: string): boolean
   /** What is to be kept with what there is to tell. */
-  rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): NonNullable<Change['keep']>
+  rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): NonNullable<Change['documents']>
 }
 
 export interface TaskAsk {

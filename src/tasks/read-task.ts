@@ -17,11 +17,11 @@ import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { type TaskState, taskStates } from '../core/task-state.ts'
 import { decode } from '../core/value.ts'
-import { everyKept } from '../store/iterate-documents.ts'
-import { readable } from '../store/read-or-report.ts'
-import type { Kept, Store } from '../store/store.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import { unlessUnreadable } from '../store/read-or-report.ts'
+import type { StoredDocument, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tools/context/tasks.ts'
-import { AskedUnder } from './pending-asks.ts'
+import { PendingAsks } from './pending-asks.ts'
 import type { Reading } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { readMonitor } from './monitor-task.ts'
@@ -36,7 +36,7 @@ const mostListed = 500
 
 export async function readTask(host: Reading, { tenant, session }: Scope, id: string): Promise<Task | undefined> {
   if (typeof id !== 'string' || id === '') return undefined
-  const kept = await host.store.kept(taskName({ tenant, session }, id))
+  const kept = await host.store.document(taskName({ tenant, session }, id))
   return kept && taskIn(host, kept)
 }
 
@@ -47,26 +47,26 @@ export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task |
 /** Undefined if its call is gone: it was forgotten. */
 export async function taskIn(
   { store, words, shown: told, shownIn: toldIn }: Reading,
-  kept: Kept,
-  asked: AskedUnder = new AskedUnder(store),
+  kept: StoredDocument,
+  asked: PendingAsks = new PendingAsks(store),
 ): Promise<Task | undefined> {
   const row = JSON.parse(kept.value) as TaskRow
   if (row.kind === monitorKind) return readMonitor(store, kept, row)
-  const [call, run] = await Promise.all([store.call(row.uid), store.kept(runName(kept, kept.key))])
+  const [call, run] = await Promise.all([store.call(row.uid), store.document(runName(kept, kept.key))])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
   const outcome = call.outcome === null ? null : words(decode(call.outcome) as unknown as Outcome)
   const ran = run ? (JSON.parse(run.value) as TaskRun) : newRun
   const own = stateOf(call, waits, ran.request)
   // What it called, or an agent that works for it, may wait for people.
-  const state = own === 'running' && (await readable(() => asked.of(call))) ? 'awaiting_input' : own
+  const state = own === 'running' && (await unlessUnreadable(() => asked.of(call))) ? 'awaiting_input' : own
   return shown(kept.key, { ...row, title: told(row.title) }, { told, toldIn, call, outcome, run: ran, state })
 }
 
 /** How it ended, in the words that a model reads of it; null while it has not, or of what stands for a schedule. */
 export async function resultOf(host: Reading, { tenant, session }: Scope, id: string): Promise<string | null> {
   const kept =
-    typeof id === 'string' && id !== '' ? await host.store.kept(taskName({ tenant, session }, id)) : undefined
+    typeof id === 'string' && id !== '' ? await host.store.document(taskName({ tenant, session }, id)) : undefined
   const call = kept && (await host.store.call((JSON.parse(kept.value) as TaskRow).uid))
   return call?.state === 'settled' ? host.result(call) : null
 }
@@ -168,22 +168,22 @@ export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {})
     (kind === undefined || task.kind === kind) &&
     (state === undefined || state === task.state || (state === 'open' && task.outcome === null))
   const found: Task[] = []
-  const asked = new AskedUnder(store)
+  const asked = new PendingAsks(store)
   // What is open costs what is open; else page by page from the newest.
   const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
-  const from = after === undefined ? undefined : await store.kept(taskName(of, after))
+  const from = after === undefined ? undefined : await store.document(taskName(of, after))
   if (after !== undefined && !from)
     throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
   for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
-    for (const task of await Promise.all(some.map((kept) => readable(() => taskIn(host, kept, asked)))))
+    for (const task of await Promise.all(some.map((kept) => unlessUnreadable(() => taskIn(host, kept, asked)))))
       if (task && fits(task) && found.push(task) === limit) return found
   return found
 }
 
 /** One among others: where it cannot be opened it stands still, and they go on. */
-export const taskRow = (store: Store, of: Scope, id: string): Promise<Kept | undefined> =>
-  readable(() => store.kept(taskName(of, id)))
+export const taskRow = (store: Store, of: Scope, id: string): Promise<StoredDocument | undefined> =>
+  unlessUnreadable(() => store.document(taskName(of, id)))
 
 /** Some at a time: a store that is far away is asked for them at once. */
 const atOnce = 20
@@ -198,9 +198,9 @@ async function* together<T>(all: AsyncIterable<T>): AsyncGenerator<T[], void> {
   if (some.length > 0) yield some
 }
 
-async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<Kept, void> {
+async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<StoredDocument, void> {
   for (let before = after; ;) {
-    const rows = await store.keptOf({
+    const rows = await store.documentsOf({
       of: 'task-order',
       tenant: of.tenant,
       session: of.session,
@@ -219,9 +219,9 @@ async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<K
 }
 
 /** The tasks of a session that have not ended, the newest first. */
-export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGenerator<Kept, void> {
+export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGenerator<StoredDocument, void> {
   const { tenant, session } = of
-  const open: { uid: string; kept: Kept }[] = []
+  const open: { uid: string; kept: StoredDocument }[] = []
   for (let from = ''; ;) {
     const calls = await store.unsettled({ of: { tenant, session }, after: from, limit: page })
     for (const { uid, position } of calls) {
@@ -233,7 +233,7 @@ export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGene
     from = last.uid
   }
   // What stands for a schedule has no call.
-  for await (const { value } of everyKept(store, { of: 'schedule', tenant, session })) {
+  for await (const { value } of iterateDocuments(store, { of: 'schedule', tenant, session })) {
     const { monitor, state } = JSON.parse(value) as { monitor?: string; state: string }
     const kept = monitor === undefined || state === 'ended' ? undefined : await taskRow(store, of, monitor)
     const uid = kept && (JSON.parse(kept.value) as TaskRow).uid

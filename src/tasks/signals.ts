@@ -13,9 +13,9 @@ import { isName } from '../core/ids.ts'
 import { bytesIn, fits } from '../core/size-limits.ts'
 import { isTerminal } from '../core/task-state.ts'
 import { decode, encode, fromRow, type Json, toRow } from '../core/value.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Guard, Store } from '../store/store.ts'
-import type { EmittedEvent, SignalAnswer, Task, TaskMessage } from '../tools/context/tasks.ts'
+import type { TaskEventRecord, SignalAnswer, Task, TaskMessage } from '../tools/context/tasks.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { movedKind } from './read-task.ts'
@@ -69,7 +69,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
   const own = key === undefined ? {} : { key, hash: hash('sha256', canonical(row), 'base64url') }
   const came: Came = { value: row, ...own, ...(message ? { message: { id: message.id, at: message.at } } : {}) }
   for (let tries = 0; tries < mostTries; tries++) {
-    const kept = await store.kept(place)
+    const kept = await store.document(place)
     const signals = kept ? (JSON.parse(kept.value) as Signals) : noSignals
     const before = key === undefined ? -1 : signals.came.findIndex((each) => each.key === key)
     // Whoever did not hear the answer may ask again, also when the task has gone on or ended by it.
@@ -90,7 +90,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     ]
     const at = clock.now()
     const subject = { tenant, session, call: task.call }
-    const keep = [
+    const documents = [
       { ...place, value: JSON.stringify(next) },
       ...(message
         ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(rowOf(message)) }]
@@ -105,8 +105,8 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     const call = wait && (await store.call(task.call))
     const written =
       wait && call
-        ? await host.engine().answer(wait, call, { value }, { guards, keep, events })
-        : (await store.commit({ guards, keep, events })).ok
+        ? await host.engine().answer(wait, call, { value }, { guards, documents: documents, events })
+        : (await store.commit({ guards, documents: documents, events })).ok
     if (written) return { number: next.came.length, came }
     const now = await store.call(task.call)
     if (!now || now.state === 'settled') throw new PawlError('task_over', `The task '${task.id}' has ended.`)
@@ -144,7 +144,7 @@ async function checkReply(
   inReplyTo: string,
   { came }: Signals,
 ): Promise<void> {
-  const run = await store.kept(runName(owner, id))
+  const run = await store.document(runName(owner, id))
   const request = run ? (JSON.parse(run.value) as TaskRun).request : null
   if (request?.id === inReplyTo && came.length === 0) return
   throw new PawlError(
@@ -196,7 +196,7 @@ export async function messages(
 ): Promise<TaskMessage[]> {
   const found: TaskMessage[] = []
   let seen = after === undefined
-  for await (const { key, value } of everyKept(store, { of: 'task-message', tenant, session }, `${task}:`)) {
+  for await (const { key, value } of iterateDocuments(store, { of: 'task-message', tenant, session }, `${task}:`)) {
     if (!key.startsWith(`${task}:`)) break
     const message = messageIn(value)
     if (seen && found.push(message) >= limit && last === undefined) break
@@ -212,11 +212,11 @@ export async function events(
   { tenant, session }: Owner,
   task: string,
   { after = 0, limit = 100 }: { after?: number; limit?: number } = {},
-): Promise<EmittedEvent[]> {
-  const found: EmittedEvent[] = []
+): Promise<TaskEventRecord[]> {
+  const found: TaskEventRecord[] = []
   const prefix = `${task}:`
   const { key: from } = emittedName({ tenant, session }, task, after)
-  for await (const { key, value } of everyKept(store, { of: 'task-event', tenant, session }, from)) {
+  for await (const { key, value } of iterateDocuments(store, { of: 'task-event', tenant, session }, from)) {
     if (!key.startsWith(prefix)) break
     const { type, payload, at } = JSON.parse(value) as { type: string; payload: unknown; at: number }
     if (found.push({ number: Number(key.slice(prefix.length)), type, payload: fromRow(payload), at }) >= limit) break

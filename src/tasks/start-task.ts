@@ -16,9 +16,9 @@ import type { TaskTerms } from '../store/records/task-terms.ts'
 import { filePath } from '../storage/files/file-path.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
-import { said } from '../core/format-value.ts'
+import { formatValue } from '../core/format-value.ts'
 import { decode, encode } from '../core/value.ts'
-import type { Change, Guard, KeptName } from '../store/store.ts'
+import type { Change, Guard, DocumentName } from '../store/store.ts'
 import { hides, untoldProblem } from '../tools/hidden-fields.ts'
 import type { Problem } from '../tools/schema.ts'
 import type { StartTask } from '../tools/context/tasks.ts'
@@ -36,7 +36,7 @@ export interface HowStarted {
   /** Tasks that must have settled before it begins. */
   readonly after?: readonly string[]
   /** Written with it; should a guard refuse, nothing is. */
-  readonly also?: Pick<Change, 'guards' | 'keep'> & Partial<Pick<Change, 'events'>>
+  readonly also?: Pick<Change, 'guards' | 'documents'> & Partial<Pick<Change, 'events'>>
 }
 
 /** Null if a guard of `also` refused it. `there`: it was started before, and nothing was written now. */
@@ -83,12 +83,12 @@ export async function startTask(
         { kind: 'kept', ...taskName(owner, id), revision: 0 },
         ...(also?.guards ?? []),
       ],
-      keep: [
+      documents: [
         { ...taskName(owner, id), value: JSON.stringify(row) },
         { ...orderName(owner, uid), value: id },
         ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }]),
         ...(parent === undefined ? [] : [{ ...childName(owner, parent, id), value: '1' }]),
-        ...(also?.keep ?? []),
+        ...(also?.documents ?? []),
       ],
       events: [
         eventOf({ tenant, session, call: uid }, 'task.created', at, { task: id, kind, tool: tool.name }),
@@ -99,8 +99,8 @@ export async function startTask(
   // Which of several guards is told is the store's affair.
   const there = put.as === 'put' ? undefined : await host.store.callAt(asked.position)
   if (put.as === 'refused' && !there) {
-    if (await host.store.kept(endName(owner, ''))) throw new PawlError('session_ended')
-    if (await host.store.kept(taskName(owner, id))) throw new PawlError('task_conflict', `The id is '${id}'.`)
+    if (await host.store.document(endName(owner, ''))) throw new PawlError('session_ended')
+    if (await host.store.document(taskName(owner, id))) throw new PawlError('task_conflict', `The id is '${id}'.`)
     return null
   }
   if (put.as === 'put') return { id }
@@ -110,7 +110,7 @@ export async function startTask(
 
 /** Which starts of a session went before: two that count at once must not both find the last place. */
 export const startsCollection = 'task-starts'
-const startsName = ({ tenant, session }: Owner): KeptName => ({ of: startsCollection, tenant, session, key: '' })
+const startsName = ({ tenant, session }: Owner): DocumentName => ({ of: startsCollection, tenant, session, key: '' })
 
 /** Of a model nothing waits in line: it is told so, and can mend what it asked for. */
 async function startForModel(
@@ -132,12 +132,12 @@ async function startForModel(
     )
   for (;;) {
     // A rerun of whoever asked finds what it had started.
-    if (spec.id !== undefined && (await host.store.kept(taskName(owner, spec.id))))
+    if (spec.id !== undefined && (await host.store.document(taskName(owner, spec.id))))
       return startTask(host, owner, spec, how)
     const room = await roomForModel(host, owner)
     const also = {
       guards: [...(how.also?.guards ?? []), ...room.guards],
-      keep: [...(how.also?.keep ?? []), ...room.keep],
+      documents: [...(how.also?.documents ?? []), ...room.documents],
       events: how.also?.events ?? [],
     }
     const started = await startTask(host, owner, spec, { ...how, also })
@@ -149,9 +149,9 @@ async function startForModel(
 export async function roomForModel(
   { store, mostTasks }: BackgroundHost,
   owner: Owner,
-): Promise<{ guards: Guard[]; keep: NonNullable<Change['keep']>; isGone(): Promise<boolean> }> {
+): Promise<{ guards: Guard[]; documents: NonNullable<Change['documents']>; isGone(): Promise<boolean> }> {
   const place = startsName(owner)
-  const revision = (await store.kept(place))?.revision ?? 0
+  const revision = (await store.document(place))?.revision ?? 0
   let open = 0
   for await (const { value } of openTasks(store, owner)) if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
   if (open >= mostTasks)
@@ -161,8 +161,8 @@ export async function roomForModel(
     )
   return {
     guards: [{ kind: 'kept', ...place, revision }],
-    keep: [{ ...place, value: '1' }],
-    isGone: async () => ((await store.kept(place))?.revision ?? 0) !== revision,
+    documents: [{ ...place, value: '1' }],
+    isGone: async () => ((await store.document(place))?.revision ?? 0) !== revision,
   }
 }
 
@@ -207,7 +207,7 @@ export function checkedId(id: unknown): string {
   if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && namesFolder(id)) return id
   throw new PawlError(
     'task_invalid',
-    `The id is ${said(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,
+    `The id is ${formatValue(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,
   )
 }
 
@@ -216,6 +216,7 @@ const ends: readonly unknown[] = [undefined, 'cancel', 'abandon']
 
 export function checkWords({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
   if (!wakes.includes(wake))
-    throw new PawlError('task_invalid', `wake is ${said(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
-  if (!ends.includes(onEnd)) throw new PawlError('task_invalid', `onEnd is ${said(onEnd)}, not 'cancel' or 'abandon'.`)
+    throw new PawlError('task_invalid', `wake is ${formatValue(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
+  if (!ends.includes(onEnd))
+    throw new PawlError('task_invalid', `onEnd is ${formatValue(onEnd)}, not 'cancel' or 'abandon'.`)
 }

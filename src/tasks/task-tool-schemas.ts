@@ -5,7 +5,7 @@
 import type { Json } from '../core/value.ts'
 import { taskStates } from '../core/task-state.ts'
 import type { Hints } from '../tools/hints.ts'
-import { type Narrate, type Saying, says } from '../tools/narration/tool-narration.ts'
+import { type Narrate, type Narration, narrate } from '../tools/narration/tool-narration.ts'
 import type { JsonSchema } from '../tools/schema.ts'
 
 interface Form {
@@ -64,8 +64,11 @@ const message = open(
   ['id', 'direction', 'text'],
 )
 
-const words = (en: Saying, de: Saying, about?: (input: { readonly [key: string]: Json }) => unknown): Form['narrate'] =>
-  says({ en, de }, about)
+const words = (
+  en: Narration,
+  de: Narration,
+  about?: (input: { readonly [key: string]: Json }) => unknown,
+): Form['narrate'] => narrate({ en, de }, about)
 
 const example = 'task_V1StGXR8Z5jdHi6B'
 /** It changes something, and each time anew; nothing is lost by it, and nothing outside is reached. */

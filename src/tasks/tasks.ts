@@ -66,7 +66,12 @@ export function openTasks(
   return {
     async start(spec) {
       if (typeof spec === 'object' && spec !== null) checkOffered(spec)
-      const started = await startTask(host, owner, spec, fence ? { ...how, also: { guards: fence(), keep: [] } } : how)
+      const started = await startTask(
+        host,
+        owner,
+        spec,
+        fence ? { ...how, also: { guards: fence(), documents: [] } } : how,
+      )
       if (!started) throw new PawlError('lease_lost')
       return found(started.id)
     },
@@ -76,7 +81,7 @@ export function openTasks(
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
       const name = checkedId(id ?? `task_${host.ids.next()}`)
       // The body that made it runs again, and it is over meanwhile: it does not come back.
-      const before = place === undefined ? undefined : await store.kept(taskName(owner, name))
+      const before = place === undefined ? undefined : await store.document(taskName(owner, name))
       const made = before && (JSON.parse(before.value) as TaskRow)
       if (made?.ended && made.place === place)
         return { schedule: made.links.schedule ?? '', nextAt: null, task: await found(name) }

@@ -83,6 +83,6 @@ export async function checkCircle(store: Store, owner: Owner, waits: string, tar
 }
 
 async function waitedFor(store: Store, owner: Owner, id: string): Promise<readonly string[]> {
-  const run = await store.kept(runName(owner, id))
+  const run = await store.document(runName(owner, id))
   return run ? (JSON.parse(run.value) as TaskRun).waitsFor : []
 }

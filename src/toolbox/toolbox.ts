@@ -1,13 +1,11 @@
-// `pawl/box`: tools that are ready to be given to a model (BOX-1), and what such tools are made of.
+// `pawl/toolbox`: default tools that are ready to be given to a model, and the parts they are made of.
 //
-// Each capability is a folder: its tools, a file each, and the function that gives them. A new one joins by a line in `parts`; one that must
-// be asked for by name (a shell) by a line in `box` alone.
+// Each capability is a folder with a file per tool and one function that returns its tools. A new capability joins
+// `defaults`; one that an application must ask for by name (a shell) joins `onRequest`.
 
 import { readOutputTool } from '../tools/read-output-tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import { echo } from './samples/echo.ts'
 import { files } from './files/files.ts'
-import { math } from './samples/math.ts'
 import { progress } from './progress/progress.ts'
 import { questionTools as questions } from './questions/questions.ts'
 import { secretTools as secrets } from './secrets/secrets.ts'
@@ -15,7 +13,7 @@ import { time } from './time/time.ts'
 import { todos } from './todos/todos.ts'
 import { shellTools as shell } from './shell/shell.ts'
 import { valueTools as values } from './values/values.ts'
-import { weather } from './samples/weather.ts'
+import { samples } from './samples/samples.ts'
 import { webTools as web } from './web/web.ts'
 
 export { type ProcessEnd, type ProcessOptions, runProcess } from './processes/run-process.ts'
@@ -24,16 +22,23 @@ export type { SecretToolOptions } from './secrets/secrets.ts'
 export type { ShellOptions } from './shell/shell.ts'
 export type { WebOptions } from './web/web.ts'
 
-const parts = { time, echo, progress, math, weather, todos, files, web }
+const defaults = { time, progress, todos, files, web }
 
-/** How a model reads on in results that were too long to be shown whole (VAL-7). */
+/** Reads the rest of a result that was too long to show whole. */
 const outputs = (): Tool[] => [readOutputTool()]
 
-/** For who asks for them: what a session remembers, and who may be asked; the whole of long results; a shell. */
-const byCapability = { values, secrets, questions, outputs, shell }
+/** Not among the default tools: session values, secrets, questions to people, long results, a shell, samples. */
+const onRequest = { values, secrets, questions, outputs, shell, samples }
 
-/** All default tools: `createRuntime({ tools: box() })`. Its parts are `box.files()`, `box.web()` and so on; those by capability only there. */
-export const box = Object.assign((): Tool[] => Object.values(parts).flatMap((part): readonly Tool[] => part()), {
-  ...parts,
-  ...byCapability,
+const toolsOf = (parts: Readonly<Record<string, () => readonly Tool[]>>): Tool[] =>
+  Object.values(parts).flatMap((part) => part())
+
+/**
+ * The default tools: `createRuntime({ tools: toolbox() })`. Its parts can be taken alone: `toolbox.files()`,
+ * `toolbox.web()` and so on. `toolbox.all()` is the default tools and the samples.
+ */
+export const toolbox = Object.assign((): Tool[] => toolsOf(defaults), {
+  ...defaults,
+  ...onRequest,
+  all: (): Tool[] => toolsOf({ ...defaults, samples }),
 })

@@ -5,7 +5,7 @@ import type { ToolContext } from './context/context.ts'
 import type { OnCrash } from './hints.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
 import type { TaskContext, TaskSink } from './context/tasks.ts'
-import { checkFields, type Clocks, clocksOf, positive } from './tool-options.ts'
+import { checkFields, type Timeouts, timeoutsOf, positive } from './tool-options.ts'
 
 /** What a body may tell with ctx.emit, and what that means. */
 export interface TaskEvent {
@@ -26,7 +26,7 @@ export interface Background<Input, R> {
    */
   readonly recovery?: 'rerunnable' | 'owner_bound' | 'external'
   /** Clocks in the background, where none runs by default; a bare duration is the attempt's. */
-  readonly timeout?: Duration | Clocks
+  readonly timeout?: Duration | Timeouts
   /** How long it has to end by itself when it is told to stop. Default: 5 s. */
   readonly grace?: Duration
   /** A call of it that takes longer than this goes on in the background by itself. */
@@ -45,7 +45,7 @@ export interface CompiledEvent {
 export interface BackgroundTerms {
   readonly execute: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly onCrash: OnCrash | undefined
-  readonly clocks: Clocks
+  readonly clocks: Timeouts
   readonly graceMs: number
   readonly afterMs: number | undefined
   readonly events: ReadonlyMap<string, CompiledEvent>
@@ -62,7 +62,7 @@ const eventShape = /^[a-z][a-z0-9_.-]{0,63}$/
 
 export function backgroundOf(
   given: unknown,
-  own: Duration | Clocks | undefined,
+  own: Duration | Timeouts | undefined,
   name: string,
   wrong: Wrong,
 ): BackgroundTerms | undefined {
@@ -79,7 +79,7 @@ export function backgroundOf(
   return {
     execute: body && ((input, ctx) => body(input, ctx, sinkOf(ctx))),
     onCrash: recovery && recoveries[recovery],
-    clocks: { attempt: noAttemptClock, ...clocksOf(timeout ?? own, wrong) },
+    clocks: { attempt: noAttemptClock, ...timeoutsOf(timeout ?? own, wrong) },
     graceMs: grace === undefined ? defaultGraceMs : positive(grace, 'background.grace', wrong),
     afterMs: after === undefined ? undefined : positive(after, 'background.after', wrong),
     events: eventsOf(events, name, wrong),

@@ -4,7 +4,7 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Logger } from './context/context.ts'
 import { definitionOf, type Pins, ToolQuarantined } from './definition-pin.ts'
 import { type Manifest, type Provider, readManifests, saying } from './provider.ts'
@@ -19,7 +19,7 @@ const gapMs = 100
 const firstRetryMs = 1_000
 const longestRetryMs = 60_000
 
-export interface SourceHost {
+export interface ProviderPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly pins: Pins
@@ -31,13 +31,13 @@ export interface SourceHost {
   contain<T>(provider: string, run: () => T): T
 }
 
-export class Source {
+export class ProviderConnection {
   readonly name: string
   readonly trusted: boolean
   entries: readonly Entry[] = []
   away = true
   readonly #provider: Provider
-  readonly #host: SourceHost
+  readonly #host: ProviderPorts
   #manifests: readonly Manifest[] = []
   /** Its entries by id: batches under way may hold older ones. */
   #current: ReadonlyMap<string, Entry> = new Map()
@@ -52,7 +52,7 @@ export class Source {
   #told = ''
   #closed = false
 
-  constructor(provider: Provider, host: SourceHost) {
+  constructor(provider: Provider, host: ProviderPorts) {
     this.#provider = provider
     this.#host = host
     const { name, trusted } = checkProvider(provider)
@@ -164,7 +164,7 @@ export class Source {
       )
       return loading
     }
-    const accepted = (): Soon<Tool | undefined> => {
+    const accepted = (): MaybePromise<Tool | undefined> => {
       // One that has the name under another id now is another tool, and still tells what became of this one.
       const now = this.#current.get(id) ?? this.entries.find((entry) => entry.name === name)
       if (this.away || this.#closed || !now?.remote) return undefined

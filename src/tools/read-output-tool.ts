@@ -4,7 +4,7 @@
 import { PawlError } from '../core/errors.ts'
 import { fail } from '../core/outcome.ts'
 import type { OutputPage } from './context/context.ts'
-import { says } from './narration/tool-narration.ts'
+import { narrate } from './narration/tool-narration.ts'
 import type { JsonSchema } from './schema.ts'
 import { type Tool, tool } from './tool.ts'
 
@@ -34,7 +34,7 @@ export function readOutputTool(): Tool<{ handle: string; offset?: number }, stri
     },
     hints: { readOnly: true, idempotent: true },
     examples: [{ handle: 'out_4f1c', offset: 16_384 }, { handle: 'out_4f1c' }],
-    narrate: says({
+    narrate: narrate({
       en: {
         started: 'Reading on in a long result',
         completed: 'Read on in a long result',

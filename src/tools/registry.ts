@@ -6,7 +6,7 @@ import { PawlError } from '../core/errors.ts'
 import { frame } from '../core/ids.ts'
 import type { Hints } from './hints.ts'
 import type { Provider } from './provider.ts'
-import { Source, type SourceHost } from './provider-connection.ts'
+import { ProviderConnection, type ProviderPorts } from './provider-connection.ts'
 import type { Tool } from './tool.ts'
 import { type Entry, layered, layerOf, type Toolset } from './toolset.ts'
 
@@ -60,8 +60,8 @@ export class Registry implements RuntimeTools {
   readonly #unlisted: readonly Entry[]
   #base: Toolset
   #keys: readonly string[] = []
-  readonly #host: SourceHost
-  readonly #sources = new Map<string, Source>()
+  readonly #host: ProviderPorts
+  readonly #sources = new Map<string, ProviderConnection>()
   readonly #layers = new Map<string, Layer>()
   readonly #shadowed = new Set<string>()
   #changed = (): void => {}
@@ -73,7 +73,7 @@ export class Registry implements RuntimeTools {
       backgroundTools = [],
       unlisted = [],
       ...host
-    }: Omit<SourceHost, 'changed' | 'resolved'> & { backgroundTools?: readonly Tool[]; unlisted?: readonly Tool[] },
+    }: Omit<ProviderPorts, 'changed' | 'resolved'> & { backgroundTools?: readonly Tool[]; unlisted?: readonly Tool[] },
   ) {
     this.#host = { ...host, changed: () => this.#rebuild(), resolved: (tool) => this.#warn(tool) }
     this.#forTasks = layerOf(backgroundTools)
@@ -159,7 +159,7 @@ export class Registry implements RuntimeTools {
 
   async provide(provider: Provider): Promise<void> {
     if (this.#closed) throw new PawlError('runtime_closed')
-    const source = new Source(provider, this.#host)
+    const source = new ProviderConnection(provider, this.#host)
     if (this.#sources.has(source.name))
       throw new PawlError('config_invalid', `There is a provider '${source.name}' already: withdraw it first.`)
     this.#sources.set(source.name, source)

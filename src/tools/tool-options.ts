@@ -6,7 +6,7 @@ import type { Json } from '../core/value.ts'
 import type { Hints } from './hints.ts'
 
 /** Durations. Attempt and idle stand still while the call waits for the outside; total is an instant and does not. */
-export interface Clocks {
+export interface Timeouts {
   /** One execution of the body. */
   readonly attempt?: Duration
   /** Without progress; reset by ctx.progress and ctx.output. */
@@ -64,8 +64,8 @@ export function checkFields(given: object, fields: readonly string[], what: stri
 const clockNames = ['attempt', 'idle', 'total', 'queue'] as const
 export const defaultRetry = { attempts: 3, baseMs: 500, capMs: 30_000 } as const satisfies RetryPolicy
 
-export function clocksOf(timeout: Duration | Clocks | undefined, wrong: Wrong): Clocks {
-  const clocks: Clocks = typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
+export function timeoutsOf(timeout: Duration | Timeouts | undefined, wrong: Wrong): Timeouts {
+  const clocks: Timeouts = typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
   for (const [name, duration] of Object.entries(clocks)) {
     if (!clockNames.includes(name as 'attempt'))
       wrong(`timeout.${name} is not a clock; there are ${clockNames.join(', ')}`)

@@ -4,7 +4,7 @@
 import { PawlError } from '../core/errors.ts'
 import type { Json } from '../core/value.ts'
 import type { ToolContext } from './context/context.ts'
-import { says } from './narration/tool-narration.ts'
+import { narrate } from './narration/tool-narration.ts'
 import type { JsonSchema } from './schema.ts'
 import { checkFields } from './tool-options.ts'
 import { type Tool, tool } from './tool.ts'
@@ -115,7 +115,7 @@ export const toolSearchTool: Tool = tool({
   hints: { readOnly: true, idempotent: true },
   examples: [{ query: 'refund' }, { query: 'export orders' }],
   defer: 'never',
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Looking for tools: {}',

@@ -13,10 +13,10 @@ import { isMade, made } from './tool-brand.ts'
 import type { Narrate } from './narration/tool-narration.ts'
 import {
   checkFields,
-  clocksOf,
+  timeoutsOf,
   concurrencyOf,
   type Concurrency,
-  type Clocks,
+  type Timeouts,
   type Defer,
   deferOf,
   type Retry,
@@ -61,7 +61,7 @@ export type OutputOf<R> = [R] extends [void | undefined]
             : Recorded<R>
 
 /** What `reconcile` found out about an interrupted attempt: its result, its failure, leave to run again, or nothing. */
-export type Finding<R> =
+export type ReconcileResult<R> =
   | { readonly value: R }
   | { readonly failure: Partial<Failure> & { message: string } }
   | { readonly rerun: true }
@@ -105,7 +105,7 @@ export interface ToolDefinition<S extends AnySchema, R> {
   /** What will happen, for whoever is asked: a sentence, or more. Without it one is made of the arguments. */
   readonly preview?: (input: InputOf<S>, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>
   /** Attempt, idle, total and queue clocks; a bare duration is the attempt's. Default: 60 s per attempt. */
-  readonly timeout?: Duration | Clocks
+  readonly timeout?: Duration | Timeouts
   /** How often a failure that may be tried again is tried. */
   readonly retry?: Retry
   /** After a crash in mid-body: run again, or stop. Default: rerun if readOnly or idempotent, else stop. */
@@ -137,7 +137,7 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly reconcile?: (
     input: InputOf<S>,
     ctx: ToolContext,
-  ) => Finding<NoInfer<Awaited<R>>> | Promise<Finding<NoInfer<Awaited<R>>>>
+  ) => ReconcileResult<NoInfer<Awaited<R>>> | Promise<ReconcileResult<NoInfer<Awaited<R>>>>
   /** A call was cancelled while it waited for the outside: stop there what the key was handed to. May be called twice. */
   readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
   /** The caller runs it: calls are handed out, and answered with session.answer. Then there is no `execute`; `timeout` is how long it has (300 s). */
@@ -158,7 +158,7 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly approval: 'always' | 'never' | ((input: never, about: ApprovalFacts) => unknown) | undefined
   readonly preview: ((input: never, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>) | undefined
   readonly onUnknown: 'settle' | 'ask'
-  readonly clocks: Clocks
+  readonly clocks: Timeouts
   readonly retry: RetryPolicy | undefined
   readonly onCrash: OnCrash | undefined
   readonly concurrency: Concurrency
@@ -287,7 +287,7 @@ export function tool<const S extends AnySchema, R>(
     approval,
     preview: definition.preview,
     onUnknown,
-    clocks: clocksOf(definition.timeout, wrong),
+    clocks: timeoutsOf(definition.timeout, wrong),
     retry: retryOf(definition.retry, wrong),
     onCrash: client ? 'rerun' : onCrash,
     concurrency: concurrencyOf(definition.concurrency as never, hints, wrong),

@@ -5,7 +5,7 @@
 // name or its id, and what is recorded under an id never means two tools of one toolset.
 
 import { PawlError } from '../core/errors.ts'
-import type { Soon } from '../core/maybe-promise.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Concurrency } from './tool-options.ts'
 import { isTool, type Tool } from './tool.ts'
 
@@ -46,7 +46,7 @@ export interface RemoteEntry {
    * For who has a contract, perhaps from before a change: at once, if the one that the source gives now is the accepted one, or if the
    * source is away or does not have the tool any more. Else a promise, which rejects as load() does.
    */
-  accepted(): Soon<Tool | undefined>
+  accepted(): MaybePromise<Tool | undefined>
 }
 
 export interface Toolset {

@@ -1,7 +1,7 @@
 // One answer of a model: asked again where that may help, told to those who watch as it comes, and taken back where it broke off (SESS-2).
 
 import { attachmentsOf } from '../calls/context/attachments.ts'
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { longestName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import { encode, recorded } from '../core/value.ts'
@@ -35,23 +35,23 @@ interface Asking {
 
 export async function askModel(
   host: TurnHost,
-  invocation: Invocation,
+  execution: Execution,
   model: Model,
   { request: given, step, signal, quiet = false, again = false }: Asking,
 ): Promise<ModelAnswer> {
-  const { position } = invocation.request
+  const { position } = execution.request
   const about = { turn: position.id, step }
   let told = again
   const { instructions } = given
   // What a user has just sent is not on record yet.
-  const { read } = attachmentsOf(invocation, host.sizes)
+  const { read } = attachmentsOf(execution, host.sizes)
   const request = instructions === null ? given : { ...given, instructions: host.clean(instructions) }
   for (let tries = 1; ; tries++) {
-    if (told) host.live(invocation, 'turn.retracted', about)
+    if (told) host.live(execution, 'turn.retracted', about)
     told = false
     // What comes when it is over, late or after it broke off, is nobody's any more.
     let over = false
-    const watched = watching(host, (delta) => host.live(invocation, 'turn.delta', { ...about, ...delta }))
+    const watched = watching(host, (delta) => host.live(execution, 'turn.delta', { ...about, ...delta }))
     try {
       const answer = await listen(host.clock, { signal, idleMs: idleOf(model) }, (own, alive) =>
         model.generate({
@@ -72,7 +72,7 @@ export async function askModel(
       return checked(answer, step)
     } catch (error) {
       over = true
-      if (told) host.live(invocation, 'turn.retracted', about)
+      if (told) host.live(execution, 'turn.retracted', about)
       told = false
       if (signal.aborted) throw error
       const failed = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })

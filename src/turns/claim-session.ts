@@ -1,7 +1,7 @@
 // One turn at a time in a session, on whatever worker (SESS-4). The session's head names the turn that is open; who wants to begin waits for the turns
 // before it, then puts its own name there, against whoever does the same at that moment.
 
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { headName, type HeadRow, turnBatch } from '../store/records/conversation.ts'
 import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
 import { endName, type EndRow } from '../store/records/task-record.ts'
@@ -38,21 +38,16 @@ export interface Entered {
 }
 
 /** Resolves when the head names this turn, or with null if it is to stop before. */
-export async function enter(
-  invocation: Invocation,
-  host: TurnHost,
-  line: Line,
-  stop: TurnStop,
-): Promise<Entered | null> {
+export async function enter(execution: Execution, host: TurnHost, line: Line, stop: TurnStop): Promise<Entered | null> {
   const { store, ids } = host
-  const { uid, position } = invocation.request
+  const { uid, position } = execution.request
   for (;;) {
     const { row, revision } = await headOf(store, position)
     if (row?.turn === uid) return { head: row, again: true }
-    if (invocation.stopped || stop.outcome) return null
-    const before = line.before(invocation.request) ?? (await firstBefore(host, invocation, row))
+    if (execution.stopped || stop.outcome) return null
+    const before = line.before(execution.request) ?? (await firstBefore(host, execution, row))
     if (before) {
-      await untilOver(invocation, host, before, stop)
+      await untilOver(execution, host, before, stop)
       continue
     }
     const on = [...(await host.switches.on(position))]
@@ -61,17 +56,20 @@ export async function enter(
     const end = endName(position, '')
     const committed = await store.commit({
       guards: [
-        ...invocation.beside.fence(),
+        ...execution.attached.fence(),
         { kind: 'kept', ...name, revision },
         { kind: 'kept', ...end, revision: 0 },
       ],
-      keep: [{ ...name, value: JSON.stringify(mine) }, ...(host.wakes.inARow > 0 ? rowOfLast(invocation) : [])],
+      documents: [
+        { ...name, value: JSON.stringify(mine) },
+        ...(host.wakes.maxConsecutive > 0 ? rowOfLast(execution) : []),
+      ],
       events: [],
     })
     if (committed.ok) return { head: mine, again: false }
     // Another execution has the call, or another turn was first, or the session has ended: what ends its turns may have come before this one was on record.
-    if (committed.refused.kind !== 'kept') await invocation.beside.flush()
-    const ended = await store.kept(end)
+    if (committed.refused.kind !== 'kept') await execution.attached.flush()
+    const ended = await store.document(end)
     if (ended) {
       stop.sessionEnded(JSON.parse(ended.value) as EndRow)
       return null
@@ -82,7 +80,7 @@ export async function enter(
 /** The turn that is open, else the first that was asked for before this one. */
 async function firstBefore(
   { store }: TurnHost,
-  { request: { uid, position } }: Invocation,
+  { request: { uid, position } }: Execution,
   head: HeadRow | null,
 ): Promise<CallPosition | null> {
   if (head?.turn) {
@@ -104,15 +102,15 @@ async function firstBefore(
 
 /** Until that one is over, or this one is told to stop. Nothing is held meanwhile. */
 function untilOver(
-  invocation: Invocation,
+  execution: Execution,
   { engine }: TurnHost,
   other: CallPosition,
   { signal }: TurnStop,
 ): Promise<void> {
-  return invocation.aside(
+  return execution.aside(
     () =>
       new Promise<void>((resolve, reject) => {
-        const unlisten = invocation.onStop((why) => ('over' in why ? reject(why.over) : resolve()))
+        const unlisten = execution.onStop((why) => ('over' in why ? reject(why.over) : resolve()))
         const late = (): void => resolve()
         signal.addEventListener('abort', late, { once: true })
         const forget = (): void => {

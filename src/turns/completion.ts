@@ -1,6 +1,6 @@
 // A body that asks a model (SESS-5): one answer, without tools and without a conversation.
 
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { turnBatch, turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import { fail, retry } from '../core/outcome.ts'
@@ -12,14 +12,14 @@ import type { TurnHost } from './ports.ts'
 
 export async function complete(
   host: TurnHost & { readonly models: ReadonlyMap<string, Model> },
-  invocation: Invocation,
+  execution: Execution,
   given: CompletionRequest,
   signal: AbortSignal,
 ): Promise<Completion & { model: string }> {
   const { prompt, instructions, maxOutputTokens, temperature } = given
   if (typeof prompt !== 'string' || prompt.trim() === '')
     throw new PawlError('turn_invalid', 'The prompt is not a text.')
-  const model = await modelFor(host, invocation, given.model)
+  const model = await modelFor(host, execution, given.model)
   const request: ModelRequest = {
     instructions: instructions ?? null,
     messages: [{ role: 'user', parts: [{ type: 'text', text: host.clean(prompt.toWellFormed()) }] }],
@@ -31,7 +31,7 @@ export async function complete(
     },
   }
   try {
-    const { parts, usage } = await askModel(host, invocation, model, { request, step: 0, signal, quiet: true })
+    const { parts, usage } = await askModel(host, execution, model, { request, step: 0, signal, quiet: true })
     return {
       text: textOf({ role: 'assistant', parts }),
       usage: { ...usage, cost: costOf(usage, model.price) },
@@ -48,7 +48,7 @@ export async function complete(
 /** The one that is named, that of the turn, or the only one. */
 async function modelFor(
   { store, models }: { store: TurnHost['store']; models: ReadonlyMap<string, Model> },
-  { request: { position }, options: { turn } }: Invocation,
+  { request: { position }, options: { turn } }: Execution,
   name: string | undefined,
 ): Promise<Model> {
   const { tenant, session } = position

@@ -37,7 +37,7 @@ export async function endOrphan(host: OrphanHost, uid: string, why: Why): Promis
   const { position, fence, attempt } = call
   const at = clock.now()
   const head = headName(position)
-  const kept = await store.kept(head)
+  const kept = await store.document(head)
   const row = kept && (JSON.parse(kept.value) as HeadRow)
   const free =
     row?.turn === uid ? [{ ...head, value: JSON.stringify({ born: row.born, turn: null } satisfies HeadRow) }] : []
@@ -51,7 +51,7 @@ export async function endOrphan(host: OrphanHost, uid: string, why: Why): Promis
       progress: { ...progressOf(call), state: 'settled', outcome: encode(outcome), settledAt: at },
       release: true,
     },
-    keep: [...free, ...(await rowOfLost(store, position, uid)), ...host.wakes.rows(position, uid)],
+    documents: [...free, ...(await rowOfLost(store, position, uid)), ...host.wakes.rows(position, uid)],
     events: [eventOf({ tenant, session, call: uid }, 'call.settled', at, { status: 'cancelled', attempts: attempt })],
   })
   if (ended.ok) await stopCalls(host, position, position.id, why)

@@ -2,7 +2,7 @@
 // Written when it begins, so what was refused, or is only asked for again, is not the last.
 
 import { hash } from 'node:crypto'
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { isWoken, lastTurnName, type LastTurnRow } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/sealed-uid.ts'
 import { canonical } from '../core/canonical-json.ts'
@@ -10,7 +10,7 @@ import { decode, encode, type Json, recorded } from '../core/value.ts'
 import type { Change } from '../store/store.ts'
 import type { TurnRequest } from './turn-request.ts'
 
-export function rowOfLast({ request, options }: Invocation): NonNullable<Change['keep']> {
+export function rowOfLast({ request, options }: Execution): NonNullable<Change['documents']> {
   const { position, principal, tool, uid } = request
   if (isWoken(position.id)) return []
   const silent: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }

@@ -1,7 +1,7 @@
 // The calls of one answer: run as one batch, each with exactly one result for the model. Should the user say something while some of them wait for
 // people or the outside, the turn goes on: placeholders stand for those, and what comes of them is told later (POL-7).
 
-import type { Asked, Invocation } from '../engine/engine.ts'
+import type { Asked, Execution } from '../engine/engine.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import { owedName, type OwedRow, stepBatch } from '../store/records/conversation.ts'
 import { abortsTurn, type Control } from '../core/outcome.ts'
@@ -32,7 +32,7 @@ export interface Ran {
 }
 
 /** Where it stands among the calls, and its row: with its id as the model knows it. */
-export type Owed = readonly [number, (shown: string | undefined) => NonNullable<Change['keep']>[number]]
+export type Owed = readonly [number, (shown: string | undefined) => NonNullable<Change['documents']>[number]]
 
 export interface CallsOfStep {
   readonly step: number
@@ -47,13 +47,13 @@ export interface CallsOfStep {
   readonly signal: AbortSignal
 }
 
-export async function runCalls(host: TurnHost, invocation: Invocation, of: CallsOfStep): Promise<Ran> {
-  const { position } = invocation.request
+export async function runCalls(host: TurnHost, execution: Execution, of: CallsOfStep): Promise<Ran> {
+  const { position } = execution.request
   const most = host.sizes.batch
   const taken = of.calls.slice(0, most)
   const answers = of.parallel
-    ? await runBatch(host, invocation, of, taken, stepBatch(position.id, of.step))
-    : await oneByOne(host, invocation, of, taken)
+    ? await runBatch(host, execution, of, taken, stepBatch(position.id, of.step))
+    : await oneByOne(host, execution, of, taken)
   return ranOf(answers, of.calls)
 }
 
@@ -65,14 +65,14 @@ interface Answered {
 
 async function oneByOne(
   host: TurnHost,
-  invocation: Invocation,
+  execution: Execution,
   of: CallsOfStep,
   calls: readonly CallPart[],
 ): Promise<Answered[]> {
   const answers: Answered[] = []
   for (const [order, call] of calls.entries()) {
     answers.push(
-      ...(await runBatch(host, invocation, of, [call], stepBatch(invocation.request.position.id, of.step, order))),
+      ...(await runBatch(host, execution, of, [call], stepBatch(execution.request.position.id, of.step, order))),
     )
     // Who ends the turn ends it before the next one begins, as in a batch.
     const { answer } = answers.at(-1) as Answered
@@ -83,17 +83,17 @@ async function oneByOne(
 
 async function runBatch(
   host: TurnHost,
-  invocation: Invocation,
+  execution: Execution,
   { tools, within, frame: named, backgroundMs, signal }: CallsOfStep,
   calls: readonly CallPart[],
   batch: string,
 ): Promise<Answered[]> {
-  const { position, principal } = invocation.request
+  const { position, principal } = execution.request
   const place: Place = {
     tenant: position.tenant,
     session: position.session,
     principal,
-    ...askingOf(invocation.options),
+    ...askingOf(execution.options),
     frame: named,
   }
   // What is too long to go with the call goes back to the provider all the same: it is with the message.
@@ -117,7 +117,7 @@ async function runBatch(
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
   // Nothing is held while they run: they are on record, and whoever goes on with the turn finds them.
-  const answers = await invocation.aside(() => untilSaid(host, invocation, started))
+  const answers = await execution.aside(() => untilSaid(host, execution, started))
   return answers.map((answer, order) => ({ answer, position: (started.asks[order] as Asked).position }))
 }
 
@@ -132,13 +132,12 @@ function together(look: () => Promise<void>): () => Promise<void> {
 }
 
 /** All outcomes; or, if the user says something first and the rest waits, what there is. */
-async function untilSaid(host: TurnHost, invocation: Invocation, batch: Batch): Promise<Answer[]> {
+async function untilSaid(host: TurnHost, execution: Execution, batch: Batch): Promise<Answer[]> {
   let stop = (): void => {}
   const said = new Promise<'said'>((resolve, reject) => {
-    const forget = invocation.onStop((why) => 'over' in why && reject(why.over))
-    const look = (): void =>
-      void isSaid(host, invocation.request.position).then((yes) => yes && resolve('said'), reject)
-    const unlisten = host.said.listen(invocation.request.position, look)
+    const forget = execution.onStop((why) => 'over' in why && reject(why.over))
+    const look = (): void => void isSaid(host, execution.request.position).then((yes) => yes && resolve('said'), reject)
+    const unlisten = host.said.listen(execution.request.position, look)
     stop = () => {
       forget()
       unlisten()

@@ -114,7 +114,7 @@ async function begin(
 ): Promise<{ uid: string; settled: Promise<{ outcome: Outcome }> }> {
   await first()
   // One that was asked for before its session ended is told all the same.
-  if ((await host.store.kept(endName(asked.position, ''))) && !(await host.store.callAt(asked.position)))
+  if ((await host.store.document(endName(asked.position, ''))) && !(await host.store.callAt(asked.position)))
     throw new PawlError('session_ended')
   const started = await host.engine().start(asked)
   if (started.as === 'conflict') throw conflict(asked.position.id)

@@ -2,7 +2,7 @@
 
 import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
-import { readable } from '../store/read-or-report.ts'
+import { unlessUnreadable } from '../store/read-or-report.ts'
 import type { Store } from '../store/store.ts'
 import type { Scope } from './ports.ts'
 
@@ -24,7 +24,7 @@ export async function stopCalls(host: StopHost, { tenant, session }: Scope, turn
   const of = { tenant, session }
   for await (const call of open(host.store, of)) {
     if (optionsOf(call).turn !== turn || (await host.inBackground(of, call.uid))) continue
-    await readable(() => host.engine().cancel(call.uid, why))
+    await unlessUnreadable(() => host.engine().cancel(call.uid, why))
   }
 }
 
@@ -35,7 +35,7 @@ async function* open(store: Store, of: Scope): AsyncGenerator<CallRecord> {
   for (let after = ''; ;) {
     const found = await store.unsettled({ of, after, limit: page })
     for (const { uid } of found) {
-      const call = await readable(() => store.call(uid))
+      const call = await unlessUnreadable(() => store.call(uid))
       if (call && call.state !== 'settled') yield call
     }
     const last = found.at(-1)

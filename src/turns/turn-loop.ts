@@ -2,7 +2,7 @@
 // worker knows its model. How far it has come is read from the conversation: each answer of the model is on record before anything is made of it, each
 // call of an answer is a call of its own, and what is on record is neither paid nor done again.
 
-import type { Drive, Invocation, ToSettle } from '../engine/engine.ts'
+import type { Drive, Execution, ToSettle } from '../engine/engine.ts'
 import { headName, type HeadRow, isWoken } from '../store/records/conversation.ts'
 import { isLoss, PawlError } from '../core/errors.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
@@ -19,13 +19,13 @@ import { rowOfLost } from './usage.ts'
 export function turning(host: TurnHost): Drive {
   const histories = new Histories()
   const line = new Line()
-  return async (invocation) => {
-    const stop = new TurnStop(invocation, host.clock)
-    const { timeMs } = decode(invocation.request.input) as unknown as TurnRequest
-    stop.within(timeMs, invocation.request.createdAt)
-    const leaveLine = line.join(invocation.request)
+  return async (execution) => {
+    const stop = new TurnStop(execution, host.clock)
+    const { timeMs } = decode(execution.request.input) as unknown as TurnRequest
+    stop.within(timeMs, execution.request.createdAt)
+    const leaveLine = line.join(execution.request)
     try {
-      return await life(invocation, host, { histories, line }, stop)
+      return await life(execution, host, { histories, line }, stop)
     } finally {
       leaveLine()
       stop.close()
@@ -39,37 +39,37 @@ interface Kept {
 }
 
 async function life(
-  invocation: Invocation,
+  execution: Execution,
   host: TurnHost,
   { histories, line }: Kept,
   stop: TurnStop,
 ): Promise<ToSettle> {
-  if (invocation.deaths >= host.poisonAfter) return poisoned(invocation, host) // too many workers died over it
-  await invocation.accept('null', JSON.stringify({ onCrash: 'rerun' }))
-  const entered = await enter(invocation, host, line, stop) // one turn at a time in a session
+  if (execution.deaths >= host.poisonAfter) return poisoned(execution, host) // too many workers died over it
+  await execution.accept('null', JSON.stringify({ onCrash: 'rerun' }))
+  const entered = await enter(execution, host, line, stop) // one turn at a time in a session
   if (!entered) {
-    invocation.beside.ends()
-    invocation.beside.keep(...host.wakes.rows(invocation.request.position, invocation.request.uid))
+    execution.attached.ends()
+    execution.attached.keep(...host.wakes.rows(execution.request.position, execution.request.uid))
     return stop.before()
   }
-  const settle = await invocation.begin({ durable: invocation.claimed, places: [] }, () =>
-    body(invocation, host, histories, { entered, stop }),
+  const settle = await execution.begin({ durable: execution.claimed, places: [] }, () =>
+    body(execution, host, histories, { entered, stop }),
   )
-  leave(invocation, host, entered.head)
+  leave(execution, host, entered.head)
   return { settle, text: encode(settle) }
 }
 
 async function body(
-  invocation: Invocation,
+  execution: Execution,
   host: TurnHost,
   histories: Histories,
   { entered: { head, again }, stop }: { entered: Entered; stop: TurnStop },
 ): Promise<Outcome> {
-  const { position } = invocation.request
+  const { position } = execution.request
   let turn: OpenTurn | null = null
   try {
     const history = await histories.take(host.store, position, head.born)
-    turn = new OpenTurn(invocation, host, { stop, history, head, again })
+    turn = new OpenTurn(execution, host, { stop, history, head, again })
     let ended = await turn.begin() // what the user said, and what has arrived
     for (;;) {
       ended ??=
@@ -85,7 +85,7 @@ async function body(
       return ended
     }
   } catch (error) {
-    const ended = stopped(error, invocation, host, stop)
+    const ended = stopped(error, execution, host, stop)
     if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.why)
     turn?.count()
     return ended
@@ -93,21 +93,21 @@ async function body(
 }
 
 /** Whatever went wrong: an execution that no longer counts ends without a word, all else is how the turn ends. */
-function stopped(error: unknown, invocation: Invocation, host: TurnHost, stop: TurnStop): Outcome {
-  const why = invocation.stopped
+function stopped(error: unknown, execution: Execution, host: TurnHost, stop: TurnStop): Outcome {
+  const why = execution.stopped
   if (why && 'over' in why) throw why.over
   if (isLoss(error)) {
-    invocation.end(error)
+    execution.end(error)
     throw error
   }
   if (stop.outcome) return stop.outcome
-  host.logger.error('A turn ended by an error of ours', { turn: invocation.request.position.id, error })
+  host.logger.error('A turn ended by an error of ours', { turn: execution.request.position.id, error })
   const message = error instanceof PawlError ? error.message : 'An internal error occurred in the turn'
   return failure({ class: 'internal', code: error instanceof PawlError ? error.code : 'internal', message })
 }
 
 /** On record with the end: the next turn may begin. */
-function leave({ beside, request }: Invocation, { wakes }: TurnHost, { born }: HeadRow): void {
+function leave({ attached: beside, request }: Execution, { wakes }: TurnHost, { born }: HeadRow): void {
   const free: HeadRow = { born, turn: null }
   beside.ends()
   beside.keep(
@@ -116,7 +116,10 @@ function leave({ beside, request }: Invocation, { wakes }: TurnHost, { born }: H
   )
 }
 
-async function poisoned({ deaths, request, beside }: Invocation, { store, wakes }: TurnHost): Promise<ToSettle> {
+async function poisoned(
+  { deaths, request, attached: beside }: Execution,
+  { store, wakes }: TurnHost,
+): Promise<ToSettle> {
   beside.keep(...(await rowOfLost(store, request.position, request.uid)))
   // Another like it would do the same.
   if (!isWoken(request.position.id)) beside.keep(...wakes.rows(request.position, request.uid))

@@ -1,6 +1,6 @@
 // A turn on its way: what it does next follows from the last thing that is on record of it.
 
-import type { Invocation } from '../engine/engine.ts'
+import type { Execution } from '../engine/engine.ts'
 import { type HeadRow, isWoken } from '../store/records/conversation.ts'
 import type { Control, Outcome } from '../core/outcome.ts'
 import { decode, type Json } from '../core/value.ts'
@@ -28,7 +28,7 @@ import { tellNotice } from './conversation/deliver-notice.ts'
 import type { TurnStop } from './turn-stop.ts'
 import { handedOver, partsOf } from './conversation/user-message.ts'
 
-type Keep = NonNullable<Change['keep']>
+type Keep = NonNullable<Change['documents']>
 type Ends = Promise<Outcome | null>
 
 interface Entered {
@@ -40,7 +40,7 @@ interface Entered {
 }
 
 export class OpenTurn {
-  readonly #invocation: Invocation
+  readonly #execution: Execution
   readonly #host: TurnHost
   readonly #stop: TurnStop
   readonly #history: History
@@ -51,20 +51,20 @@ export class OpenTurn {
   /** The next answer may have been asked for by an execution that is gone. */
   #again: boolean
 
-  constructor(invocation: Invocation, host: TurnHost, { stop, history, head, again }: Entered) {
-    this.#invocation = invocation
+  constructor(execution: Execution, host: TurnHost, { stop, history, head, again }: Entered) {
+    this.#execution = execution
     this.#host = host
     this.#stop = stop
     this.#history = history
     this.#again = again
-    this.#request = decode(invocation.request.input) as unknown as TurnRequest
+    this.#request = decode(execution.request.input) as unknown as TurnRequest
     this.#frame = this.#request.frame
-    this.#tools = new ToolsOfTurn(host, invocation.request.position, new Set(head.on))
+    this.#tools = new ToolsOfTurn(host, execution.request.position, new Set(head.on))
     history.shown = (message) => shownMessage(message, this.#tools.set)
   }
 
   get #id(): string {
-    return this.#invocation.request.position.id
+    return this.#execution.request.position.id
   }
 
   get #last(): KeptMessage | undefined {
@@ -73,7 +73,7 @@ export class OpenTurn {
 
   /** How it ends, if what it worked in is gone. */
   async begin(): Ends {
-    const { position } = this.#invocation.request
+    const { position } = this.#execution.request
     await this.#host.learn(position)
     // Contracts of a source that is away are not waited for long; who is away has said so in the log.
     await Promise.allSettled(
@@ -85,7 +85,7 @@ export class OpenTurn {
     await this.#mend()
     const { message } = this.#request
     await this.#hears(true)
-    if (message !== null) this.#say({ role: 'user', parts: partsOf(message, this.#invocation, this.#host) })
+    if (message !== null) this.#say({ role: 'user', parts: partsOf(message, this.#execution, this.#host) })
     return null
   }
 
@@ -95,7 +95,7 @@ export class OpenTurn {
     if (last?.message.role !== 'assistant' || callsIn(last.message).length === 0) return
     const { results, owed } = await mended(
       this.#host,
-      this.#invocation.request.position,
+      this.#execution.request.position,
       last,
       this.#tools.reads(this.#frame.tools),
     )
@@ -107,7 +107,7 @@ export class OpenTurn {
   #owes(owed: readonly Owed[]): void {
     const shown = this.#history.forModel().at(-1)
     for (const [order, row] of owed)
-      this.#invocation.beside.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
+      this.#execution.attached.keep(row(shown?.role === 'tool' ? shown.results[order]?.callId : undefined))
   }
 
   /** What an earlier execution has come to, as what was said last tells. */
@@ -123,7 +123,7 @@ export class OpenTurn {
     if (last?.message.role === 'tool' && last.control !== undefined) return this.#controlled(last.control as Control)
     const calls = last?.message.role === 'assistant' ? callsIn(last.message) : []
     if (!last || calls.length === 0) return null
-    const ran = await runCalls(this.#host, this.#invocation, {
+    const ran = await runCalls(this.#host, this.#execution, {
       step: last.step,
       calls,
       tools: this.#tools.in(this.#frame.tools).set,
@@ -183,7 +183,7 @@ export class OpenTurn {
     if (last?.message.role !== 'assistant' || callsIn(last.message).length > 0) return null
     // What was said with its last answer is for the next turn.
     const mayGoOn = this.#step < this.#limits.steps && !this.#overCost
-    if (mayGoOn && (await isSaid(this.#host, this.#invocation.request.position))) return null
+    if (mayGoOn && (await isSaid(this.#host, this.#execution.request.position))) return null
     return this.#ends('answer', null)
   }
 
@@ -210,10 +210,10 @@ export class OpenTurn {
   /** True if something was summed up. */
   #sumUp(
     model: Model,
-    how: { limit: number; keep?: number; whole?: true },
+    how: { limit: number; documents?: number; whole?: true },
     more: Pick<KeptMessage, 'tooLong'> = {},
   ): Promise<boolean> {
-    return sumUp(this.#host, this.#invocation, this.#history, {
+    return sumUp(this.#host, this.#execution, this.#history, {
       model,
       ...how,
       signal: this.#stop.signal,
@@ -258,8 +258,8 @@ export class OpenTurn {
     const again = this.#again
     this.#again = false
     let added: KeptMessage | null = null
-    await this.#invocation.run({ key: `model:${step}`, input: null, once: false }, async () => {
-      const answer = await askModel(this.#host, this.#invocation, model, {
+    await this.#execution.run({ key: `model:${step}`, input: null, once: false }, async () => {
+      const answer = await askModel(this.#host, this.#execution, model, {
         request,
         step,
         signal: this.#stop.signal,
@@ -273,7 +273,7 @@ export class OpenTurn {
       const tells = [
         { type: 'turn.answered' as const, body: { turn: this.#id, step, message: kept.number, finish, usage: tokens } },
       ]
-      return { done: String(kept.number), beside: { keep: [row], tells } }
+      return { done: String(kept.number), beside: { documents: [row], tells } }
     })
     if (added) this.#history.add(added)
   }
@@ -291,7 +291,7 @@ export class OpenTurn {
     try {
       const isShorter = await this.#sumUp(
         model,
-        { limit, keep: before === 0 ? limit : 0, whole: true },
+        { limit, documents: before === 0 ? limit : 0, whole: true },
         { tooLong: before + 1 },
       )
       return isShorter ? null : error
@@ -302,9 +302,9 @@ export class OpenTurn {
 
   /** What it has cost goes on the account of its session, whatever became of it: on record with its end. */
   count(): void {
-    const { position, uid } = this.#invocation.request
+    const { position, uid } = this.#execution.request
     if (Object.keys(this.#account).length > 0)
-      this.#invocation.beside.keep(usageRow(position, uid, { models: this.#account, tool: null }))
+      this.#execution.attached.keep(usageRow(position, uid, { models: this.#account, tool: null }))
   }
 
   get #limits(): CapabilityLimits {
@@ -329,19 +329,19 @@ export class OpenTurn {
 
   /** What has arrived. */
   async #hears(begins: boolean): Promise<void> {
-    const arrived = await arrivals(this.#host, this.#invocation, {
+    const arrived = await arrivals(this.#host, this.#execution, {
       begins,
       reads: this.#tools.reads(this.#frame.tools),
     })
     for (const each of arrived) {
       const more = each.secret ? { secret: each.secret } : {}
       if (each.notice === undefined) this.#say(each.message, each.rows, more)
-      else await tellNotice(this.#host, this.#invocation, each, this.#history, () => this.#next(each.message, more))
+      else await tellNotice(this.#host, this.#execution, each, this.#history, () => this.#next(each.message, more))
     }
   }
 
   #next(message: Message, more: Partial<KeptMessage>): ReturnType<History['next']> {
-    const { position } = this.#invocation.request
+    const { position } = this.#execution.request
     const { usage, model } = more
     if (usage && model !== undefined) this.#account = charged(this.#account, model, usage)
     const frame = this.#frame === this.#request.frame ? {} : { frame: this.#frame.name, frameModel: this.#frame.model }
@@ -364,10 +364,10 @@ export class OpenTurn {
   /** On record with what is written next. */
   #say(message: Message, rows: Keep = [], more: Partial<KeptMessage> = {}): void {
     const { kept, row } = this.#next(message, more)
-    this.#invocation.beside.keep(row, ...rows)
+    this.#execution.attached.keep(row, ...rows)
     const { number, unheard } = kept
     const told = { message: number, role: message.role, turn: this.#id, ...(unheard === undefined ? {} : { unheard }) }
-    this.#invocation.beside.tell('message.added', told)
+    this.#execution.attached.tell('message.added', told)
     this.#history.add(kept)
   }
 

@@ -1,6 +1,6 @@
 // Why a turn stops before its model has said all: somebody cancelled it, or its time is over. All that it has called stops with it.
 
-import type { Invocation, Stop, ToSettle } from '../engine/engine.ts'
+import type { Execution, Stop, ToSettle } from '../engine/engine.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import { Cancel } from '../sessions/collect-outcomes.ts'
@@ -14,9 +14,9 @@ export class TurnStop {
   #outcome: Outcome | null = null
   #why = { reason: 'The turn has ended', by: null as string | null }
 
-  constructor(invocation: Invocation, clock: Clock) {
+  constructor(execution: Execution, clock: Clock) {
     this.#clock = clock
-    this.#forget = invocation.onStop((why) => this.#stopped(why))
+    this.#forget = execution.onStop((why) => this.#stopped(why))
   }
 
   /** Aborts what the turn waits for. */

@@ -3,7 +3,7 @@
 
 import { revealedName } from '../store/records/conversation.ts'
 import type { ModelTool } from '../models/model.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -59,7 +59,11 @@ export function toolTokens(tools: TurnTools): number {
 /** What the session has looked for, by id; on whatever worker, in whichever turn. */
 async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
   const found = new Set<string>()
-  for await (const { key } of everyKept(store, { of: revealedName({ tenant, session }, '').of, tenant, session }))
+  for await (const { key } of iterateDocuments(store, {
+    of: revealedName({ tenant, session }, '').of,
+    tenant,
+    session,
+  }))
     found.add(key)
   return found
 }
@@ -108,7 +112,7 @@ export class ToolsOfTurn {
   }
 
   /** A model that called a tool without its schema, and wrongly, is shown it next time. */
-  reveal(names: readonly string[] | null, mistaken: readonly string[]): NonNullable<Change['keep']> {
+  reveal(names: readonly string[] | null, mistaken: readonly string[]): NonNullable<Change['documents']> {
     const { set, deferred } = this.in(names)
     const tools = mistaken.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
     return [...new Set(tools)].map(({ id }) => {

@@ -7,13 +7,13 @@ import { failure, type Outcome } from '../core/outcome.ts'
 import { type Account, added, sumOf, together, type UsageRow } from '../models/cost-ledger.ts'
 import type { Model } from '../models/model.ts'
 import type { SessionUsage } from '../models/turn-interface.ts'
-import { everyKept } from '../store/iterate-documents.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import { headOf, readMessage } from './conversation/history.ts'
 import type { Scope } from './ports.ts'
 
 /** `key` names the turn or the completion in the whole store. */
-export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['keep']>[number] => ({
+export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['documents']>[number] => ({
   ...usageName(of, key),
   value: JSON.stringify(row),
 })
@@ -35,7 +35,7 @@ async function lastAccount(
   store: Store,
   { tenant, session }: Scope,
 ): Promise<{ turn: string | null; account: Account }> {
-  const [last] = await store.keptOf({ of: 'message', tenant, session, after: '~', limit: 1, newest: true })
+  const [last] = await store.documentsOf({ of: 'message', tenant, session, after: '~', limit: 1, newest: true })
   const { turn = null, account = {} } = last ? readMessage(last) : {}
   return { turn, account }
 }
@@ -45,7 +45,7 @@ export async function rowOfLost(
   store: Store,
   position: CallPosition,
   uid: string,
-): Promise<NonNullable<Change['keep']>> {
+): Promise<NonNullable<Change['documents']>> {
   const { turn, account } = await lastAccount(store, position)
   return turn === position.id && Object.keys(account).length > 0
     ? [usageRow(position, uid, { models: account, tool: null })]
@@ -61,14 +61,14 @@ export async function usageOf(store: Store, of: Scope): Promise<SessionUsage> {
   const [{ row: head }, open] = await Promise.all([headOf(store, of), lastAccount(store, of)])
   const openTurn = head?.turn ? await store.call(head.turn) : undefined
   let isCounted = openTurn?.position.id !== open.turn
-  for await (const { key, value } of everyKept(store, { of: usageName(of, '').of, tenant, session })) {
+  for await (const { key, value } of iterateDocuments(store, { of: usageName(of, '').of, tenant, session })) {
     const { models: more, tool } = JSON.parse(value) as UsageRow
     models = together(models, more)
     if (tool !== null) tools = added(tools, tool, sumOf(more))
     isCounted ||= key === head?.turn
   }
   if (!isCounted) models = together(models, open.account)
-  for await (const { key: agent } of everyKept(store, { of: agentName(of, '').of, tenant, session })) {
+  for await (const { key: agent } of iterateDocuments(store, { of: agentName(of, '').of, tenant, session })) {
     const theirs = await usageOf(store, { tenant, session: agent })
     models = together(models, theirs.models)
     tools = together(tools, theirs.tools)

@@ -1,4 +1,4 @@
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
 import { mortal } from '../mortal.ts'
@@ -42,11 +42,11 @@ for (const kind of ['memory', 'sqlite'] as const) {
       const { path } = call.input
       const before = (await files.stat(path))?.hash
       const dying = dyingOnce(fresh.store, async () => (await files.stat(path))?.hash !== before)
-      const first = await start(box(), dying.store, { policy })
+      const first = await start(toolbox.all(), dying.store, { policy })
       void first.session('s').run([{ id: 'c', ...call }])
       await dying.died
       await files.write(path, 'theirs')
-      const second = await start(box(), fresh.store, { policy })
+      const second = await start(toolbox.all(), fresh.store, { policy })
       await fresh.clock.advance('31s')
       const [outcome] = await second.session('s').run([{ id: 'c', ...call }])
       expect((await files.read(path)).text).toBe('theirs')

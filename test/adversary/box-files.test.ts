@@ -1,5 +1,5 @@
 import type { Tool } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { expect, test } from 'vitest'
 import { edited } from '../../src/toolbox/files/edits.ts'
 import { wherever } from '../box/asking.ts'
@@ -79,7 +79,7 @@ wherever('files', (given) => {
 
   test('POL-6: of a long path that is to be deleted its end is shown too', async () => {
     const path = `${'safe/../'.repeat(100)}ledger.db`
-    const { preview } = box.files().find(({ name }) => name === 'delete_file') as Tool
+    const { preview } = toolbox.files().find(({ name }) => name === 'delete_file') as Tool
     expect((preview as (input: object) => string)({ path })).toMatch(/^Deletes safe\/\.\.\/.*…[^…]*\/ledger\.db\.$/)
     expect((await given().failure('read_file', { path })).message).toMatch(/ledger\.db$/)
   })
@@ -91,7 +91,7 @@ wherever('files', (given) => {
 })
 
 test('SESS-9: without a time zone the sentence names the one that is meant', () => {
-  const [tool] = box.time()
+  const [tool] = toolbox.time()
   for (const input of [{}, { timezone: '' }, { timezone: ' ' }])
     expect(tool?.narrate?.(input as never, { phase: 'completed', locale: 'en' })).toBe('Told the time in UTC')
 })

@@ -1,5 +1,5 @@
 import { createRuntime } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { afterEach, expect, test, vi } from 'vitest'
 import { matched } from '../../src/toolbox/files/search-worker.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
@@ -29,11 +29,11 @@ test('BOX-3: a search that is cancelled while it reads files ends there, and the
   let reads = 0
   const kept = (): void => void (++reads === 50 && cancel.abort())
   const faults: Faults = { on: {} }
-  const runtime = await createRuntime({ store: faulty(memoryStore(), faults), tools: box.files(), logger: quiet })
+  const runtime = await createRuntime({ store: faulty(memoryStore(), faults), tools: toolbox.files(), logger: quiet })
   opened.push(runtime)
   const session = runtime.session('s')
   for (let nth = 0; nth < 200; nth++) await session.files.write(`f${nth}`, 'needle\n')
-  faults.on = { kept }
+  faults.on = { document: kept }
   const [cancelled] = await session.run([{ id: 'a', name: 'grep_files', input: { pattern: 'needle' } }], { signal: cancel.signal })
   expect(cancelled).toMatchObject({ status: 'cancelled' })
   expect(cancelled).not.toHaveProperty('cancellation.mayStillRun')
@@ -43,7 +43,7 @@ test('BOX-3: a search that is cancelled while it reads files ends there, and the
 })
 
 test('BOX-3: where the system has no thread left a search fails and says so, and later ones are answered', async () => {
-  const runtime = await createRuntime({ store: 'memory:', tools: box.files(), logger: quiet })
+  const runtime = await createRuntime({ store: 'memory:', tools: toolbox.files(), logger: quiet })
   opened.push(runtime)
   const session = runtime.session('s')
   await session.files.write('f', 'needle\n')

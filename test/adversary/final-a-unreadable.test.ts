@@ -27,9 +27,9 @@ describe.each([
     await session.tasks.start({ tool: 'plain', id: 'b' })
     await clock.advance(2_000)
     const name = { of: 'task', tenant: 'default', session: 's', key: 'a' }
-    const kept = await store.kept(name)
+    const kept = await store.document(name)
     // Somebody changed a letter on the disk.
-    await store.commit({ guards: [], keep: [{ ...name, value: `${kept?.value.slice(0, -4)}AAAA` }], events: [] })
+    await store.commit({ guards: [], documents: [{ ...name, value: `${kept?.value.slice(0, -4)}AAAA` }], events: [] })
     return { clock, store, session }
   }
 
@@ -72,7 +72,7 @@ describe.each([
       () => 'pruned',
       (error: { code: string }) => error.code,
     )
-    const left = await store.keptOf({ of: 'task', tenant: 'default', session: 'old', after: '', limit: 10 })
+    const left = await store.documentsOf({ of: 'task', tenant: 'default', session: 'old', after: '', limit: 10 })
     expect({ pruned, left: left.map(({ key }) => key) }).toEqual({ pruned: 'pruned', left: [] })
   })
 

@@ -38,7 +38,7 @@ async function world(how: object = {}) {
   const turn = session.turn({ model: boss, message: 'Go' })
   const ended = await after(turn.outcome, clock, 30_000, 1_000)
   expect(ended).toMatchObject({ value: { status: 'success', value: { text: 'Begun.' } } })
-  const [row] = await store.keptOf({ of: 'session-agent', tenant: 'default', session: 's', after: '', limit: 10 })
+  const [row] = await store.documentsOf({ of: 'session-agent', tenant: 'default', session: 's', after: '', limit: 10 })
   return { clock, runtime, session, stopped, began, agentSession: runtime.session(row?.key ?? ''), expert }
 }
 

@@ -62,7 +62,7 @@ test('DUR-12 TASK-9: a task that has told something and cannot be opened keeps i
   await clock.advance(2_000)
   expect((await session.notices.list()).map(({ about }) => about)).toEqual(['message'])
   const name = { of: 'task', tenant: 'default', session: 's', key: 'a' }
-  const kept = await store.kept(name)
-  await store.commit({ guards: [], keep: [{ ...name, value: `${kept?.value.slice(0, -4)}AAAA` }], events: [] })
+  const kept = await store.document(name)
+  await store.commit({ guards: [], documents: [{ ...name, value: `${kept?.value.slice(0, -4)}AAAA` }], events: [] })
   expect(ended(await after(session.turn({ model, message: 'Go' }).outcome, clock, 60_000, 1_000))).toBe('success')
 })

@@ -1,9 +1,9 @@
 import { createRuntime } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { expect, test } from 'vitest'
 
 const opened = async (content: string) => {
-  const runtime = await createRuntime({ store: 'memory:', tools: [...box.files()] })
+  const runtime = await createRuntime({ store: 'memory:', tools: [...toolbox.files()] })
   const session = runtime.session('s')
   const { hash } = await session.files.write('a.txt', content)
   const edit = async (old_text: string, new_text: string) =>

@@ -18,8 +18,8 @@ test('TASK-10 SESS-1: a turn that is asked for while its session ends does not b
   /** A store whose answer takes a moment, as one over a network does. */
   const slow: Store = {
     ...shared,
-    async kept(name) {
-      const found = await shared.kept(name)
+    async document(name) {
+      const found = await shared.document(name)
       if (name.of === 'session-end') {
         looked.resolve()
         await goOn.promise

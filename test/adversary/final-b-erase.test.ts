@@ -21,7 +21,7 @@ async function world(agentLines: Parameters<typeof scriptedModel>[0], bossLines:
   const turn = session.turn({ model: boss, message: 'Go' })
   turn.outcome.catch(() => {})
   await clock.advance(2_000)
-  const [agentRow] = await store.keptOf({ of: 'session-agent', tenant: 'default', session: 's', after: '', limit: 10 })
+  const [agentRow] = await store.documentsOf({ of: 'session-agent', tenant: 'default', session: 's', after: '', limit: 10 })
   return { clock, store, runtime, turn, boss, of: agentRow?.key ?? '' }
 }
 
@@ -58,6 +58,6 @@ test('DUR-10 SESS-6: of a session that is erased nothing is left, nor of agents 
   )
   expect(await after(runtime.erase({ session: 's', open: 'cancel' }), clock, 30_000, 10)).toMatchObject({ value: {} })
   await clock.advance('1m')
-  const left = await store.keptOf({ of: 'message', tenant: 'default', after: '', limit: 100 })
+  const left = await store.documentsOf({ of: 'message', tenant: 'default', after: '', limit: 100 })
   expect(left.map(({ value }) => value)).toEqual([])
 })

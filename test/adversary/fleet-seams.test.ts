@@ -243,7 +243,7 @@ describe('seals', () => {
   test('DUR-12: doctor tells of a row that cannot be opened, and of all others', async () => {
     const options = await broken({ due: false })
     const two = await createRuntime(options)
-    const told = await two.doctor().catch((error: unknown) => ({ error }))
+    const told = await two.health().catch((error: unknown) => ({ error }))
     expect(told).toMatchObject({ open: { parked: 2 } })
     await two.close({ grace: 0 })
   })

@@ -150,7 +150,7 @@ describe.each([
     let writes = 0
     const counted: Store = {
       ...store,
-      commit: (change) => (change.keep?.some(({ of }) => of === 'due') && writes++, store.commit(change)),
+      commit: (change) => (change.documents?.some(({ of }) => of === 'due') && writes++, store.commit(change)),
     }
     const runtime = await open({ tools: [t], models: [model], wake: true }, counted)
     runtimes.push(runtime)
@@ -174,10 +174,10 @@ describe.each([
     await session.tasks.start({ tool: 'work', id: 'b' })
     await clock.advance(2_000)
     const name = { of: 'task', tenant: 'default', session: 's', key: 'a' }
-    const kept = await store.kept(name)
+    const kept = await store.document(name)
     // Somebody changed a letter on the disk.
     const value = `${kept?.value.slice(0, -4)}AAAA`
-    await store.commit({ guards: [], keep: [{ ...name, value }], events: [] })
+    await store.commit({ guards: [], documents: [{ ...name, value }], events: [] })
     const listed = await session.notices.list().then(
       (all) => all.map(({ task }) => task),
       (error: { code: string }) => error.code,

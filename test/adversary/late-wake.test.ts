@@ -95,7 +95,7 @@ describe.each([
     // The second turn takes its time to see that it may begin.
     const slowly: Store = {
       ...store,
-      kept: (name) => (holds && name.of === 'conversation' ? held.then(() => store.kept(name)) : store.kept(name)),
+      document: (name) => (holds && name.of === 'conversation' ? held.then(() => store.document(name)) : store.document(name)),
     }
     let stuck = true
     const model = scriptedModel([{ when: /finished/, say: 'Heard' }, 'Said'], {
@@ -224,7 +224,7 @@ describe.each([
       ],
       { name: 'm' },
     )
-    const runtime = await open({ tools: [work], models: [model], wake: { inARow: 2 } })
+    const runtime = await open({ tools: [work], models: [model], wake: { maxConsecutive: 2 } })
     const session = runtime.session('s')
     const ask = () => session.turn({ model: 'm', message: 'Go', id: 'a' }).outcome
     const woken = async (): Promise<number> =>

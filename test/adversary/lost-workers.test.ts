@@ -71,6 +71,6 @@ test('R9: the doctor cannot read a wait because the store is away: it does not s
     .catch(() => {})
   await clock.advance(10)
   failing = 1
-  const said = await runtime.doctor().catch((error: PawlError) => error.code)
+  const said = await runtime.health().catch((error: PawlError) => error.code)
   expect(typeof said === 'string' ? said : said.findings.map(({ kind }) => kind)).not.toContain('never_woken')
 })

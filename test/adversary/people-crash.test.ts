@@ -53,7 +53,7 @@ async function people(door: Runtime, quorum: boolean, rounds = 60): Promise<void
       if (item.kind === 'question') await door.decide(item.id, { answer: 'yes', ...bea })
       if (item.kind === 'finding') await door.decide(item.id, { approve: true, ...bea })
     }
-    for (const { callId, batch, input } of await session.handedOut())
+    for (const { callId, batch, input } of await session.pendingClientCalls())
       await session.answer(callId, { value: { path: `/${(input as { k: string }).k}` } }, { batch })
   }
 }
@@ -92,11 +92,11 @@ describe.each([
       const value = { cents: 7, path: '/7', ...(onCrash === 'rerun' ? { answer: 'yes' } : {}) }
       const good = outcome?.status === 'success' && JSON.stringify(outcome.value) === JSON.stringify(value)
       const left = [
-        ...(await world.store.keptOf({ of: 'inbox', after: '', limit: 9 })),
-        ...(await world.store.keptOf({ of: 'client', after: '', limit: 9 })),
+        ...(await world.store.documentsOf({ of: 'inbox', after: '', limit: 9 })),
+        ...(await world.store.documentsOf({ of: 'client', after: '', limit: 9 })),
       ]
       const bad = runs.some((run) => JSON.stringify(run) !== '{"cents":7,"prepared":{"half":3.5}}')
-      const [usage] = await world.store.keptOf({ of: 'usage', after: '', limit: 9 })
+      const [usage] = await world.store.documentsOf({ of: 'usage', after: '', limit: 9 })
       const used = usage && (JSON.parse(usage.value) as { calls?: number }).calls
       if (!good || left.length > 0 || bad || used !== 2)
         wrong.push({ at, state: found?.state, outcome, left: left.length, runs, usage: usage?.value })
@@ -143,8 +143,8 @@ describe.each(['rerun', 'stop'] as const)('TIME-3, POL-6: %s', (onCrash) => {
         await people(door, false, 60)
         const record = await door.session('s', ada).calls.get('a')
         const left = [
-          ...(await world.store.keptOf({ of: 'inbox', after: '', limit: 9 })),
-          ...(await world.store.keptOf({ of: 'client', after: '', limit: 9 })),
+          ...(await world.store.documentsOf({ of: 'inbox', after: '', limit: 9 })),
+          ...(await world.store.documentsOf({ of: 'client', after: '', limit: 9 })),
         ]
         const open = await world.store.unsettled({ after: '', limit: 9 })
         if (left.length > 0 || open.length > 0 || (record && record.state !== 'settled'))

@@ -49,7 +49,7 @@ describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
     await world.clock.advance('3m')
     const session = runtime.session('s', ada)
-    const [handed] = await session.handedOut()
+    const [handed] = await session.pendingClientCalls()
     await session.answer(handed?.callId ?? '', { value: 'x' })
     await world.clock.advance('5s')
     expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])

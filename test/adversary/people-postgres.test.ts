@@ -87,7 +87,7 @@ test('POL-5, SESS-7: connection, question and client, answered elsewhere and by 
     { id: 'c', name: 'pick' },
     { id: 'i', name: 'issues' },
   ])
-  const handed = await vi.waitUntil(async () => (await door.session('rest').handedOut())[0], { interval: 20, timeout: 10_000 })
+  const handed = await vi.waitUntil(async () => (await door.session('rest').pendingClientCalls())[0], { interval: 20, timeout: 10_000 })
   expect(handed).toMatchObject({ callId: 'c' })
   expect(await door.session('rest').answer('c', { value: 1 })).toMatchObject({ answer: 'invalid' })
   const posted = await Promise.all([1, 2, 3, 4, 5].map((n) => door.session('rest').answer('c', { value: { path: `/${n}` } })))

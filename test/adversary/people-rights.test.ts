@@ -171,7 +171,8 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     const erasing = runtime.erase({ tenant: 'acme', session: 's', open: 'cancel' })
     await world.clock.advance('10s')
     await erasing
-    const left = async (of: string) => (await world.store.keptOf({ of, tenant: 'acme', after: '', limit: 100 })).map(({ session: s }) => s)
+    const left = async (of: string) =>
+      (await world.store.documentsOf({ of, tenant: 'acme', after: '', limit: 100 })).map(({ session: s }) => s)
     for (const of of ['inbox', 'client', 'rule']) expect([of, await left(of)]).toEqual([of, []])
     expect((await left('usage')).filter((s) => s !== '')).toEqual([])
     const all = runtime.erase({ tenant: 'acme', open: 'cancel' })

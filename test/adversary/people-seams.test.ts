@@ -139,12 +139,12 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     await first.session('s', ada).run([call], { until: 'waiting' })
     await first.close()
     const second = await world.start([now])
-    for (let round = 0; round < 3 && (await second.session('s', ada).handedOut()).length === 0; round++) {
+    for (let round = 0; round < 3 && (await second.session('s', ada).pendingClientCalls()).length === 0; round++) {
       const { id } = await world.item(second)
       await second.decide(id, { approve: true, ...bea })
       await world.clock.advance('1s')
     }
-    expect(await second.session('s', ada).handedOut()).toMatchObject([{ input: { url: 'file:///x' } }])
+    expect(await second.session('s', ada).pendingClientCalls()).toMatchObject([{ input: { url: 'file:///x' } }])
   })
 
   test('CALL-6, SESS-7: two calls of one id in one batch are two, and each can be answered', async () => {
@@ -157,7 +157,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     ]
     const run = session.run(calls, { batch: 'm1' })
     await world.clock.advance(10)
-    const handed = await session.handedOut()
+    const handed = await session.pendingClientCalls()
     expect(handed).toHaveLength(2)
     await session.answer('x', { value: 'first' }, { batch: 'm1' })
     await session.answer('x', { value: 'second' }, { batch: 'm1' })
@@ -172,7 +172,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     await world.clock.advance(10)
     const second = await world.start([pick])
     const session = second.session('s', ada)
-    expect(await session.handedOut()).toHaveLength(1)
+    expect(await session.pendingClientCalls()).toHaveLength(1)
     expect(await session.answer('a', { value: { wrong: true } })).toMatchObject({ answer: 'invalid' })
     await world.clock.advance('31s')
     expect(await session.answer('a', { value: { path: '/x' } })).toMatchObject({ answer: 'accepted' })
@@ -242,8 +242,8 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'issues' }])
     await world.item(runtime)
     const { runtime: door, life } = await world.doomed([issues], { worker: false })
-    const { keptOf } = life.store
-    life.store.keptOf = (query) => {
+    const { documentsOf: keptOf } = life.store
+    life.store.documentsOf = (query) => {
       life.die()
       return keptOf(query)
     }

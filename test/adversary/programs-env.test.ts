@@ -1,4 +1,4 @@
-// runProcess of pawl/box, taken at its word.
+// runProcess of pawl/toolbox, taken at its word.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -143,7 +143,7 @@ test('CRON-4: prune leaves the key of an event whose body is open', async () => 
   await clock.advance(minute)
   expect(ran).toHaveLength(1)
   await b.prune({ settledBefore: clock.now() + 1 })
-  expect(await store.keptOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
+  expect(await store.documentsOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
 })
 
 test('TASK-1: a task and a monitor do not share an id, and say so', async () => {
@@ -180,7 +180,7 @@ test('CRON-4: what there is no option for is refused', async () => {
   const odd = { key: 'k', sesion: 's' }
   await expect(runtime.emit('e', null, odd)).rejects.toMatchObject(invalid)
   await expect(runtime.session('s').triggers.emit('e', null, odd)).rejects.toMatchObject(invalid)
-  expect(await store.keptOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
+  expect(await store.documentsOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
   const options = { schedules: { actives: 3 } } as object
   await expect(start([], options)).rejects.toMatchObject({ code: 'config_invalid' })
 })

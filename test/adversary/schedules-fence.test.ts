@@ -111,7 +111,7 @@ const dying = (isIt: (change: Change) => boolean): { store: Store; dead: Promise
     },
   }
 }
-const makes = (change: Change): boolean => (change.keep ?? []).some(({ of, value }) => of === 'schedule' && value !== null)
+const makes = (change: Change): boolean => (change.documents ?? []).some(({ of, value }) => of === 'schedule' && value !== null)
 const asks = (schedule: object) => [{ id: '1', name: 'spawn_background', input: { tool: 'report', args: {}, schedule } }]
 
 // TASK-1 and CRON-1: the model asked for one run at an instant; the worker died when it was on record; the run took place. The model reads that nothing

@@ -53,7 +53,7 @@ test('DUR-10: what a monitor said long ago is forgotten by prune', async () => {
   await tasks.schedule({ tool: 'report', input: {}, id: 'm' }, { cron: '0 * * * *' })
   for (let n = 0; n < 60; n++) await clock.advance(hour)
   await runtime.prune({ olderThan: '1h' })
-  const left = await store.keptOf({ of: 'task-message', tenant: 'default', session: 's', after: '', limit: 500 })
+  const left = await store.documentsOf({ of: 'task-message', tenant: 'default', session: 's', after: '', limit: 500 })
   expect(left.length).toBeLessThan(10)
 })
 
@@ -72,11 +72,11 @@ test('CRON-4: a subscription that cannot be opened does not keep others from hea
   await runtime.session('a').triggers.subscribe({ event: 'e', tool: secret, input: {}, id: 'x' })
   await runtime.session('b').triggers.subscribe({ event: 'e', tool: report, input: {}, id: 'y' })
   const name = { of: 'subscription', tenant: 'default', session: 'a', key: 'x' }
-  const kept = await store.kept(name)
+  const kept = await store.document(name)
   const { value = '' } = kept ?? {}
   expect(value).not.toContain('secret')
   const damaged = value.slice(0, -4) + (value.endsWith('AAAA') ? 'BBBB' : 'AAAA')
-  await store.commit({ guards: [], keep: [{ ...name, value: damaged }], events: [] })
+  await store.commit({ guards: [], documents: [{ ...name, value: damaged }], events: [] })
   const said = await runtime.emit('e', null, { key: 'k' }).catch((error: unknown) => String(error))
   expect(said).toMatchObject({ deliveries: expect.arrayContaining([expect.objectContaining({ session: 'b' })]) })
 })
@@ -100,9 +100,9 @@ test('CRON-2: a slot whose tool goes while it is fired is left to a worker that 
   let goes = (): void => {}
   const watched: Store = {
     ...store,
-    async kept(name) {
+    async document(name) {
       if (name.of === 'task') goes()
-      return store.kept(name)
+      return store.document(name)
     },
     close: async () => {},
   }

@@ -72,8 +72,8 @@ test('CRON-4: nothing is delivered once unsubscribe has resolved', async () => {
   const slow: Store = {
     ...store,
     // Between what a delivery has read of its subscription and its change.
-    async kept(name) {
-      const found = await store.kept(name)
+    async document(name) {
+      const found = await store.document(name)
       if (armed && name.of === 'subscription') {
         armed = false
         reached()
@@ -128,7 +128,7 @@ test('DUR-12: what an event carries is sealed wherever it is kept', async () => 
   await runtime.emit('e', { card: '4111-1111' }, { key: 'k' })
   await clock.advance(60_000)
   const kinds = ['occurrence', 'due', 'subscription', 'notice', 'task', 'task-run', 'file', 'task-message']
-  const rows = await Promise.all(kinds.map(async (of) => store.keptOf({ of, after: '', limit: 100 })))
+  const rows = await Promise.all(kinds.map(async (of) => store.documentsOf({ of, after: '', limit: 100 })))
   expect(
     rows
       .flat()
@@ -144,7 +144,7 @@ test('DUR-10: a session that is erased takes along what was emitted to it alone'
   await runtime.emit('e', { about: 'ada' }, { key: 'k', session: 's' })
   await clock.advance(60_000)
   await runtime.erase({ session: 's' })
-  expect(await store.keptOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
+  expect(await store.documentsOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
 })
 
 // Guide: "In a body, ctx.triggers.emit('order.paid', order) does it once, however often the body runs." The place in the body names it, as with ctx.emit

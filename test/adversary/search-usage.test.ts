@@ -91,11 +91,11 @@ for (const [kind, fresh] of stores)
         ...dying.store,
         write: (change, heard, how) => {
           dying.store.write(change, heard, how)
-          if (change.keep?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
+          if (change.documents?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
         },
         commit: async (change) => {
           const done = dying.store.commit(change)
-          if (change.keep?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
+          if (change.documents?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
           return done
         },
       }

@@ -187,7 +187,7 @@ for (const [kind, fresh] of [
         ...store,
         async commit(change) {
           const committed = await store.commit(change)
-          if (change.keep?.some(({ of }) => of === 'task')) {
+          if (change.documents?.some(({ of }) => of === 'task')) {
             end()
             for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
           }

@@ -56,7 +56,9 @@ for (const [kind, fresh] of [
     test('TASK-8: the write that moves a call by rule fails once: it is moved a moment later', async () => {
       const { clock, store } = fresh()
       let failing = 0
-      const faults: Faults = { onCommit: (change) => (change.keep?.some(({ of }) => of === 'task') && failing-- > 0 ? lost() : undefined) }
+      const faults: Faults = {
+        onCommit: (change) => (change.documents?.some(({ of }) => of === 'task') && failing-- > 0 ? lost() : undefined),
+      }
       const runtime = await createRuntime({
         store: faulty(store, faults),
         clock,
@@ -75,9 +77,9 @@ for (const [kind, fresh] of [
       let armed = false
       const faults: Faults = {
         onCommit: (change) => {
-          if (armed && change.keep?.some(({ of }) => of === 'task')) failing = 1
+          if (armed && change.documents?.some(({ of }) => of === 'task')) failing = 1
         },
-        on: { kept: () => (failing-- > 0 ? lost() : undefined) },
+        on: { document: () => (failing-- > 0 ? lost() : undefined) },
       }
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [slow({ timeout: '10h' })], logger: quiet })
       const session = runtime.session('s')

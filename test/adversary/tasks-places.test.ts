@@ -120,7 +120,7 @@ for (const [kind, fresh] of [
         sent++
       }
       let most = 0
-      for (const { value } of await store.keptOf({ of: 'task-signals', tenant: 'default', session: 's', after: '', limit: 10 }))
+      for (const { value } of await store.documentsOf({ of: 'task-signals', tenant: 'default', session: 's', after: '', limit: 10 }))
         most = Math.max(most, value.length)
       expect(most).toBeLessThan(16 * 1024 * 1024)
     })

@@ -165,7 +165,8 @@ for (const [kind, fresh] of [
         'session-end',
         'files',
       ])
-        for (const { key } of await store.keptOf({ of, tenant: 'default', session: 's', after: '', limit: 50 })) left.push(`${of} ${key}`)
+        for (const { key } of await store.documentsOf({ of, tenant: 'default', session: 's', after: '', limit: 50 }))
+          left.push(`${of} ${key}`)
       expect(left.filter((row) => row !== 'file //.background')).toEqual([])
     })
 

@@ -240,13 +240,17 @@ for (const [kind, fresh] of [
       const failing: Store = {
         ...shared,
         commit: (change) => {
-          if (change.updateCall?.progress?.state === 'settled' && change.keep?.some(({ of }) => of === 'conversation') && fails++ === 0)
+          if (
+            change.updateCall?.progress?.state === 'settled' &&
+            change.documents?.some(({ of }) => of === 'conversation') &&
+            fails++ === 0
+          )
             return Promise.reject(new Error('disk I/O error'))
           return shared.commit(change)
         },
         write: (change, heard, how) => {
           const updated = change.updateCall
-          if (updated?.progress?.state === 'settled' && change.keep?.some(({ of }) => of === 'conversation') && fails++ === 0)
+          if (updated?.progress?.state === 'settled' && change.documents?.some(({ of }) => of === 'conversation') && fails++ === 0)
             return queueMicrotask(() => heard({ failed: new Error('disk I/O error') }))
           shared.write(change, heard, how)
         },

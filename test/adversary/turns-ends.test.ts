@@ -166,7 +166,7 @@ for (const [kind, fresh] of [
       const { clock, store } = fresh()
       const shared: Store = { ...store, close: async () => {} }
       const dying = mortal(shared)
-      const isCounted = (change: Change): boolean => change.keep?.some(({ of }) => of === 'model-usage') === true
+      const isCounted = (change: Change): boolean => change.documents?.some(({ of }) => of === 'model-usage') === true
       const first: Store = {
         ...dying.store,
         write: (change, heard, how) => {

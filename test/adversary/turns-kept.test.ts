@@ -25,7 +25,7 @@ for (const [kind, fresh] of [
     }
     const keys = { secret: Buffer.alloc(32, 7) }
     const rowsOf = async (store: Store, of: string): Promise<string> =>
-      JSON.stringify(await store.keptOf({ of, tenant: 'default', session: 's', after: '', limit: 100 }))
+      JSON.stringify(await store.documentsOf({ of, tenant: 'default', session: 's', after: '', limit: 100 }))
 
     test('DUR-12: what a sensitive tool gave is sealed in the conversation, also where it is told in a notice', async () => {
       const pay = tool({
@@ -125,7 +125,7 @@ for (const [kind, fresh] of [
       const cost = async (agents: number): Promise<number> => {
         const { clock, store } = fresh()
         let asked = 0
-        const counting: Store = { ...store, keptOf: (query) => (asked++, store.keptOf(query)) }
+        const counting: Store = { ...store, documentsOf: (query) => (asked++, store.documentsOf(query)) }
         const expert = scriptedModel(['Found'], { name: 'expert' })
         const ask = agent({ name: 'ask', description: 'd', model: expert })
         const model = scriptedModel([{ call: Array.from({ length: agents }, () => ({ name: 'ask', input: { task: 'x' } })) }, 'ok'], {
@@ -146,7 +146,7 @@ for (const [kind, fresh] of [
     test('SESS-1: a turn that waits for a person costs nothing when somebody else writes', async () => {
       const { clock, store } = fresh()
       let asked = 0
-      const counting: Store = { ...store, keptOf: (query) => (query.of === 'message-sent' && asked++, store.keptOf(query)) }
+      const counting: Store = { ...store, documentsOf: (query) => (query.of === 'message-sent' && asked++, store.documentsOf(query)) }
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
       const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'seen' })
       const model = scriptedModel([{ call: { name: 'pay' } }, 'ok'], { name: 'm' })
@@ -171,7 +171,7 @@ for (const [kind, fresh] of [
       const { runtime, clock, store } = await open({ tools: [ask], models: [model] })
       await after(runtime.session('s').turn({ model, message: 'Go' }).outcome, clock)
       await after(runtime.erase({ session: 's' }), clock)
-      const left = await store.keptOf({ of: 'message', tenant: 'default', after: '', limit: 100 })
+      const left = await store.documentsOf({ of: 'message', tenant: 'default', after: '', limit: 100 })
       expect(JSON.stringify(left)).not.toContain('measles')
     })
 

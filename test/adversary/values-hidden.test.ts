@@ -1,6 +1,6 @@
 // Arguments that nobody may read back (writeOnly), wherever arguments are shown: to watchers, to people who decide, to the model.
 
-import { type InboxItem, jsonSchema, type Runtime, says, type Tool, tool } from 'pawl'
+import { type InboxItem, jsonSchema, type Runtime, narrate, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
@@ -64,11 +64,11 @@ test('SESS-9: what is hidden is in no narration and no headline, by default', as
 })
 
 test('SESS-9: nor in the words of the tool, which does not get it', async () => {
-  const narrate = says<Given>(
+  const narration = narrate<Given>(
     { en: { started: 'Saying {}', completed: 'Said {}', failed: 'x' } },
     ({ query, user }) => `${query} to ${user}`,
   )
-  const told = await narrated([tool({ ...about, narrate, execute })])
+  const told = await narrated([tool({ ...about, narrate: narration, execute })])
   expect(told).toContain('Said … to ada')
   expect(told).not.toContain(word)
 })

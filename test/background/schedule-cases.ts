@@ -214,7 +214,7 @@ export function scheduleCases(world: ScheduleWorld): void {
     expect(await tasks.list()).toHaveLength(2)
     expect(await schedules.list()).toEqual([])
     await expect(schedules.runNow('x')).rejects.toMatchObject({ code: 'schedule_unknown' })
-    expect(await store.keptOf({ of: 'due', after: '', limit: 10 })).toEqual([])
+    expect(await store.documentsOf({ of: 'due', after: '', limit: 10 })).toEqual([])
     expect(clock.pending).toBe(0)
   })
 
@@ -261,7 +261,7 @@ export function scheduleCases(world: ScheduleWorld): void {
       ...store,
       async commit(change) {
         // The fire: it takes something from what is due.
-        if (change.keep?.some(({ of, value }) => of === 'due' && value === null)) {
+        if (change.documents?.some(({ of, value }) => of === 'due' && value === null)) {
           stopped.resolve()
           await going.promise
         }

@@ -43,7 +43,7 @@ export function triggerCases(world: TriggerWorld): void {
   let clock: ManualClock
   let store: Store
   beforeEach(() => void ({ clock, store } = world.fresh()))
-  const due = (): Promise<unknown[]> | unknown[] => store.keptOf({ of: 'due', after: '', limit: 100 })
+  const due = (): Promise<unknown[]> | unknown[] => store.documentsOf({ of: 'due', after: '', limit: 100 })
   const delivered = (): Promise<unknown> => until(async () => (await due()).length === 0)
 
   test('CRON-4: an event starts the task of each who subscribed in the tenant, with its payload', async () => {
@@ -173,9 +173,11 @@ export function triggerCases(world: TriggerWorld): void {
     changes.length = 0
     await runtime.emit('order.paid', { id: 1 }, { key: 'k' })
     await delivered()
-    const about = changes.filter(({ keep = [] }) => keep.some(({ of }) => of === 'due'))
-    const rows = ({ keep = [], insertCall }: Change): string[] => [
-      ...keep.filter(({ of }) => ['occurrence', 'due', 'notice'].includes(of)).map(({ of, value }) => (value === null ? `no ${of}` : of)),
+    const about = changes.filter(({ documents: documents = [] }) => documents.some(({ of }) => of === 'due'))
+    const rows = ({ documents: documents = [], insertCall }: Change): string[] => [
+      ...documents
+        .filter(({ of }) => ['occurrence', 'due', 'notice'].includes(of))
+        .map(({ of, value }) => (value === null ? `no ${of}` : of)),
       ...(insertCall ? ['call'] : []),
     ]
     expect(about.map((each) => rows(each).join()).toSorted((a, b) => (a < b ? -1 : 1))).toEqual([

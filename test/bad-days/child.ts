@@ -51,7 +51,7 @@ async function obey(order: Order): Promise<Told> {
       return { outcomes }
     }
     case 'doctor':
-      return { findings: (await (runtime as Runtime).doctor()).findings.map(({ kind, says }) => `${kind}: ${says}`) }
+      return { findings: (await (runtime as Runtime).health()).findings.map(({ kind, says }) => `${kind}: ${says}`) }
     case 'close':
       await runtime?.close({ grace: 0 })
       return {}

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime, type CallOutcome, type Runtime, type RuntimeOptions } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { afterEach, beforeEach, describe } from 'vitest'
 import type { SessionFiles } from '../../src/core/session-files.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
@@ -29,7 +29,7 @@ export async function asking(folder?: string, options: Partial<RuntimeOptions> =
   const clock = manualClock(Date.UTC(2026, 2, 1, 10, 30, 5, 7))
   const runtime = await createRuntime({
     store: 'memory:',
-    tools: box(),
+    tools: toolbox.all(),
     clock,
     logger: quiet,
     policy: allowAll,

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRuntime } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { compileSchema } from '../../src/tools/schema.ts'
 import type { Phase } from '../../src/tools/narration/tool-narration.ts'
@@ -16,16 +16,9 @@ beforeEach(async () => {
 })
 afterEach(() => given.runtime.close({ grace: 0 }))
 
-const expected = [
+const defaults = [
   'get_current_time',
-  'echo',
   'report_progress',
-  'add',
-  'subtract',
-  'multiply',
-  'divide',
-  'get_weather',
-  'get_forecast',
   'write_todos',
   'read_file',
   'write_file',
@@ -36,37 +29,37 @@ const expected = [
   'stat_file',
   'web_fetch',
 ]
+const samples = ['echo', 'add', 'subtract', 'multiply', 'divide', 'get_weather', 'get_forecast']
+const namesOf = (tools: readonly { readonly name: string }[]): string[] => tools.map(({ name }) => name)
 
-test('BOX-1: box() gives these 18 and no others, and its parts give theirs', () => {
-  expect(expected).toHaveLength(18)
-  expect(box().map(({ name }) => name)).toEqual(expected)
-  expect(box.math().map(({ name }) => name)).toEqual(['add', 'subtract', 'multiply', 'divide'])
-  const parts = [box.time(), box.echo(), box.progress(), box.math(), box.weather(), box.todos(), box.files(), box.web()].flat()
-  expect(parts.map(({ name }) => name)).toEqual(expected)
-  // A list of one's own each time.
-  expect(box()).not.toBe(box())
+test('BOX-1: toolbox() leaves the samples out, toolbox.all() gives all 18', () => {
+  expect(namesOf(toolbox())).toEqual(defaults)
+  expect(namesOf(toolbox.samples())).toEqual(samples)
+  expect(namesOf(toolbox.all())).toEqual([...defaults, ...samples])
+  expect(toolbox.all()).toHaveLength(18)
+  expect(toolbox()).not.toBe(toolbox())
 })
 
 test('BOX-1: the guide lists every part with its tools, and who asks a person', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/box.md'), 'utf8')
   const listed = new Map(
-    [...guide.matchAll(/^\| `box\.(\w+)\(.*?\)` \|(.*)\|$/gm)].map(([, part = '', said = '']) => [
+    [...guide.matchAll(/^\| `toolbox\.(\w+)\(.*?\)` \|(.*)\|$/gm)].map(([, part = '', said = '']) => [
       part,
       [...said.matchAll(/`([a-z]+(?:_[a-z]+)*)`/g)].map(([, name]) => name),
     ]),
   )
-  const { shell, ...parts } = Object.fromEntries(Object.entries(box)) as typeof box
+  const { shell, all: _, ...parts } = Object.fromEntries(Object.entries(toolbox)) as typeof toolbox
   const given = Object.entries(parts).map(([part, tools]) => [part, tools()] as const)
-  const all = [...given, ['shell', shell({ folder: () => '/tmp' })] as const]
-  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(all.map(([part, tools]) => [part, tools.map(({ name }) => name)])))
-  const asks = all.flatMap(([, tools]) => tools).filter(({ hints }) => hints.destructive || hints.openWorld)
+  const listings = [...given, ['shell', shell({ folder: () => '/tmp' })] as const]
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(listings.map(([part, tools]) => [part, tools.map(({ name }) => name)])))
+  const asks = listings.flatMap(([, tools]) => tools).filter(({ hints }) => hints.destructive || hints.openWorld)
   const [, said = ''] = /## What asks a person\n\n([^\n]*)/.exec(guide) ?? []
   expect([...said.matchAll(/`([a-z]+(?:_[a-z]+)*)`/g)].map(([, name]) => name)).toEqual(
     expect.arrayContaining(asks.map(({ name }) => name)),
   )
 })
 
-describe.for(box())('BOX-1: $name', (tool) => {
+describe.for(toolbox.all())('BOX-1: $name', (tool) => {
   test('has a title, a description, an output schema and hints', () => {
     expect(tool.title).toMatch(/^[A-Z].{3,}[^.]$/)
     expect(tool.description).toMatch(/^[A-Z].{10,}\.$/s)
@@ -101,17 +94,17 @@ describe.for(box())('BOX-1: $name', (tool) => {
 })
 
 test('BOX-1: hints are true to what the tools do, so that policy and recovery can rely on them', () => {
-  const hints = Object.fromEntries(box().map(({ name, hints: own }) => [name, own]))
+  const hints = Object.fromEntries(toolbox.all().map(({ name, hints: own }) => [name, own]))
   for (const name of ['read_file', 'list_directory', 'grep_files', 'stat_file', 'get_current_time', 'echo', 'add', 'get_weather'])
     expect(hints[name]).toMatchObject({ readOnly: true })
   for (const name of ['write_file', 'edit_file', 'write_todos', 'report_progress']) expect(hints[name]).toEqual({ idempotent: true })
   expect(hints.delete_file).toEqual({ destructive: true, idempotent: true })
-  const concurrency = Object.fromEntries(box().map((tool) => [tool.name, tool.concurrency.kind]))
+  const concurrency = Object.fromEntries(toolbox.all().map((tool) => [tool.name, tool.concurrency.kind]))
   for (const name of ['write_file', 'edit_file', 'delete_file', 'write_todos']) expect(concurrency[name]).toBe('exclusive')
 })
 
 test('BOX-1: without a rule only delete_file asks a person, who is told what would go', async () => {
-  const runtime = await createRuntime({ store: 'memory:', tools: box() })
+  const runtime = await createRuntime({ store: 'memory:', tools: toolbox.all() })
   const session = runtime.session('s')
   await session.files.write('a/b.txt', 'x')
   expect(await session.run([{ id: '1', name: 'write_file', input: { path: 'c', content: '' } }])).toMatchObject([{ status: 'success' }])
@@ -300,5 +293,5 @@ describe('write_todos', () => {
 })
 
 test('BOX-1: schemas are plain and compile again', () => {
-  for (const tool of box()) expect(() => compileSchema(tool.input.json, tool.name)).not.toThrow()
+  for (const tool of toolbox.all()) expect(() => compileSchema(tool.input.json, tool.name)).not.toThrow()
 })

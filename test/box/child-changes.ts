@@ -1,7 +1,7 @@
 // Runs one call of the box on files in a real folder, and is killed at a chosen write of its store. Started by crash-folder.test.ts.
 
 import { createRuntime, type RuntimeOptions } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
@@ -37,7 +37,7 @@ const mortal: RuntimeOptions['store'] = {
 }
 const runtime = await createRuntime({
   store: mortal,
-  tools: box(),
+  tools: toolbox.all(),
   policy: { rules: [{ then: 'allow' }] },
   files: { folder: () => folder },
 })

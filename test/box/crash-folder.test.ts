@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime } from 'pawl'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { expect, test } from 'vitest'
 import { hashOf } from '../../src/toolbox/files/file-tool-errors.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -52,7 +52,7 @@ test.for(Object.entries(calls))('BOX-2, DUR-3: killed at any write, in a folder:
       // Later: the turn of the dead one to change the folder is over.
       const clock = manualClock(Date.now() + 60_000)
       const options = { clock, logger: quiet, policy: { rules: [{ then: 'allow' }] } as const, files: { folder: () => folder } }
-      const runtime = await createRuntime({ store: `sqlite:${file}`, tools: box(), ...options })
+      const runtime = await createRuntime({ store: `sqlite:${file}`, tools: toolbox.all(), ...options })
       let over = false
       const again = runtime
         .session('s')

@@ -1,7 +1,7 @@
 // A worker dies at any write of a call that changes files, before or after it: whoever takes the call up ends it as if nothing had happened.
 
 import { describe, expect, test } from 'vitest'
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import type { Store } from '../../src/store/store.ts'
 import { mortalWorld, type FreshWorld } from '../mortal-world.ts'
 import { hashOf } from '../../src/toolbox/files/file-tool-errors.ts'
@@ -51,7 +51,7 @@ for (const kind of ['memory', 'sqlite'] as const) {
 
     test.for(Object.entries(calls))('BOX-2, DUR-3: %s', { timeout: 60_000 }, async ([, { name, input }]) => {
       // As it is without a crash: in a session of its own.
-      const calm = await start(box(), fresh.store, { policy })
+      const calm = await start(toolbox.all(), fresh.store, { policy })
       const session = (id: string) => calm.session(id)
       const prepared = async (id: string): Promise<void> => {
         await session(id).files.write('seed', seed)
@@ -69,7 +69,7 @@ for (const kind of ['memory', 'sqlite'] as const) {
           const id = `crash-${at}-${when}`
           await prepared(id)
           const worker = dyingAt(mortal(fresh.store), at, when)
-          const first = await start(box(), worker.store, { policy })
+          const first = await start(toolbox.all(), worker.store, { policy })
           const run = first.session(id).run([{ id: 'c', name, input }])
           const ended = await Promise.race([run, until(worker.died)])
           if (ended !== undefined) {

@@ -1,6 +1,6 @@
 // BOX-1: the tools that come by capability and live elsewhere have the form of those in the box.
 
-import { box } from 'pawl/box'
+import { toolbox } from 'pawl/toolbox'
 import { expect, test } from 'vitest'
 import { readOutputTool } from '../../src/index.ts'
 import { taskTools } from '../../src/tasks/task-tools.ts'
@@ -8,8 +8,8 @@ import { toolSearchTool } from '../../src/tools/tool-search.ts'
 import { hasForm } from './tool-form.ts'
 
 for (const each of [...taskTools, toolSearchTool]) hasForm(each, { grows: true })
-for (const each of box.outputs()) hasForm(each)
+for (const each of toolbox.outputs()) hasForm(each)
 
 test('BOX-1: read_output is in the box for who asks for it', () => {
-  expect(box.outputs().map(({ name }) => name)).toEqual([readOutputTool().name])
+  expect(toolbox.outputs().map(({ name }) => name)).toEqual([readOutputTool().name])
 })

@@ -58,24 +58,28 @@ function broken(store: Store, { plant }: ScheduleOrders): Store {
   return {
     ...store,
     async commit(change) {
-      const { insertCall, guards, keep = [], ...rest } = change
-      if (!insertCall || !keep.some(({ of }) => of === 'due')) return store.commit(change)
+      const { insertCall, guards, documents: documents = [], ...rest } = change
+      if (!insertCall || !documents.some(({ of }) => of === 'due')) return store.commit(change)
       if (plant === 'no guard') return store.commit({ ...change, guards: guards.filter(({ kind }) => kind !== 'kept') })
       const isOurs = ({ of }: { of: string }): boolean => of === 'due' || of === 'schedule'
-      const moved = await store.commit({ guards: guards.filter(({ kind }) => kind === 'kept'), keep: keep.filter(isOurs), events: [] })
+      const moved = await store.commit({
+        guards: guards.filter(({ kind }) => kind === 'kept'),
+        documents: documents.filter(isOurs),
+        events: [],
+      })
       if (!moved.ok) return moved
       await new Promise((resolve) => setTimeout(resolve, 5))
       return store.commit({
         ...rest,
         insertCall,
         guards: guards.filter(({ kind }) => kind !== 'kept'),
-        keep: keep.filter((each) => !isOurs(each)),
+        documents: documents.filter((each) => !isOurs(each)),
       })
     },
   }
 }
 
-const fires = ({ keep = [] }: Change): boolean => keep.some(({ of, value }) => of === 'due' && value === null)
+const fires = ({ documents: documents = [] }: Change): boolean => documents.some(({ of, value }) => of === 'due' && value === null)
 
 function killing(store: Store, { killAt }: ScheduleOrders): Store {
   if (!killAt) return store

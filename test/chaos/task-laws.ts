@@ -57,7 +57,7 @@ export async function brokenTaskLaws({ door, store, asked, cancelled, ledger, se
   }
   for (const call of await store.unsettled({ after: '', limit: 20 })) wrong.push(`${call.tool} ${call.position.id} is left ${call.state}`)
   for (const hold of await store.holds()) wrong.push(`a place is held: ${JSON.stringify(hold)}`)
-  for (const { says } of (await door.doctor()).findings) wrong.push(`the doctor says: ${says}`)
+  for (const { says } of (await door.health()).findings) wrong.push(`the doctor says: ${says}`)
   return wrong
 }
 
@@ -80,7 +80,7 @@ async function brokenTelling({ door, store, session, task, own }: Telling): Prom
   }
   const messages = new Map((await tasks.messages(task.id, { limit: 500 })).map((message) => [message.id, message]))
   const said = [...messages.values()].filter(({ direction }) => direction === 'out')
-  const kept = await store.keptOf({ of: 'task-event', tenant: 'default', session, after: `${task.id}:`, limit: 99 })
+  const kept = await store.documentsOf({ of: 'task-event', tenant: 'default', session, after: `${task.id}:`, limit: 99 })
   const emitted = kept
     .filter(({ key }) => key.startsWith(`${task.id}:`))
     .map(({ value }) => (JSON.parse(value) as { payload: From & { n: number } }).payload)

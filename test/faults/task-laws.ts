@@ -57,7 +57,7 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
       want.messages,
     )
     if (of('task.message').filter(({ body }) => direction(body) === 'out').length !== said.length) say('the feed tells of other messages')
-    const emitted = await store.keptOf({ of: 'task-event', tenant: 'default', session: 's', after: `${want.id}:`, limit: 99 })
+    const emitted = await store.documentsOf({ of: 'task-event', tenant: 'default', session: 's', after: `${want.id}:`, limit: 99 })
     const own = emitted.filter(({ key }) => key.startsWith(`${want.id}:`))
     agrees(
       'events',
@@ -86,7 +86,7 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
     if (task.state !== 'succeeded' && !told.some((notice) => notice.task === want.id && notice.about === 'end'))
       if (want.notices === undefined || want.notices.includes('end')) say('nobody is told of its end')
     if (task.inputRequest !== null) say('it still asks')
-    const run = await store.kept({ of: 'task-run', tenant: 'default', session: 's', key: want.id })
+    const run = await store.document({ of: 'task-run', tenant: 'default', session: 's', key: want.id })
     const characters = !run || run.value.startsWith('~') ? null : (JSON.parse(run.value) as TaskRun).log.characters // or sealed
     if (!want.moved) for (const problem of await brokenFiles(files, task, want.lines, characters)) say(problem)
     if ((await store.waitsOf(task.call)).some(({ resolution }) => resolution === null) && task.state === 'cancelled')
@@ -97,7 +97,7 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
   const inbox = await runtime.inbox()
   if (inbox.length > 0) wrong.push(`in the inbox: ${inbox.map(({ kind }) => kind).join()}`)
   // Of the store itself it may complain: its clock is not the one that is moved by hand.
-  for (const { kind, says } of (await runtime.doctor()).findings) if (kind !== 'store') wrong.push(`the doctor says: ${says}`)
+  for (const { kind, says } of (await runtime.health()).findings) if (kind !== 'store') wrong.push(`the doctor says: ${says}`)
   return wrong
 }
 

@@ -314,28 +314,28 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       const { store, of, clock } = keeping
       expect(await namesOf(files)).toEqual([])
       const begun = rowsOfLog(of, '/.background/bg_1/output.log', { at: clock.now(), version: 'v1' })
-      await store.commit({ guards: [], keep: begun.keep, events: [] })
+      await store.commit({ guards: [], documents: begun.documents, events: [] })
       const lines = Array.from({ length: 40 }, (_, n) => `${n} ${'é'.repeat(n * 150)}${n === 20 ? '\0' : ''}\n`)
       let { log } = begun
       for (const [n, line] of lines.entries()) {
-        const { keep, log: next } = rowsOfAppend(of, log, line, clock.now())
+        const { documents, log: next } = rowsOfAppend(of, log, line, clock.now())
         // Only the last part, and the row.
-        expect(keep.length).toBeLessThanOrEqual(3)
-        await store.commit({ guards: [], keep, events: [] })
+        expect(documents.length).toBeLessThanOrEqual(3)
+        await store.commit({ guards: [], documents, events: [] })
         log = n % 7 === 0 ? ((await growingLog(store, of, log.path)) as typeof log) : next
         expect(log).toEqual(next)
       }
       expect(log.file.parts).toBeGreaterThan(2)
       const result = rowsOfNew(of, '/.background/bg_1/result.json', '{}', { at: clock.now(), version: 'v2' })
-      await store.commit({ guards: [], keep: result.keep, events: [] })
+      await store.commit({ guards: [], documents: result.documents, events: [] })
       const again = rowsOfNew(of, '/.background/bg_1/result.json', '{"a":1}', { at: clock.now(), version: 'v3', was: result.file })
-      await store.commit({ guards: [], keep: again.keep, events: [] })
+      await store.commit({ guards: [], documents: again.documents, events: [] })
       expect(await files.read('.background/bg_1/output.log')).toMatchObject({
         text: lines.join(''),
         stat: { hash: hash(lines.join('')), readonly: true },
       })
       expect((await files.read('/workspace/.background/bg_1/result.json')).text).toBe('{"a":1}')
-      expect(await store.keptOf({ of: 'file-part', ...of, after: 'v2', limit: 10 })).toMatchObject([{ key: 'v3:000000' }])
+      expect(await store.documentsOf({ of: 'file-part', ...of, after: 'v2', limit: 10 })).toMatchObject([{ key: 'v3:000000' }])
       await files.write('zz', 'x')
       await files.write('#a', 'x')
       expect(await namesOf(files)).toEqual(['#a', '.background', 'zz'])
@@ -410,7 +410,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       await other.write('a', 'other')
       await keeping.store.erase({ of: keeping.of, after: '', limit: 100 })
       for (const of of ['file', 'file-part', 'file-usage'])
-        expect(await keeping.store.keptOf({ of, ...keeping.of, after: '', limit: 9 })).toEqual([])
+        expect(await keeping.store.documentsOf({ of, ...keeping.of, after: '', limit: 9 })).toEqual([])
       await files.write('b', 'y')
       expect(await found(files, '**')).toEqual(['/b'])
       expect((await other.read('a')).text).toBe('other')

@@ -210,7 +210,7 @@ test(
       expect(ended).toHaveLength(21)
       // No gap and no repeat in what was committed without an answer.
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
-      expect((await runtime.doctor()).findings).toEqual([])
+      expect((await runtime.health()).findings).toEqual([])
     } finally {
       await runtime?.close({ grace: 0 })
       await store.close()

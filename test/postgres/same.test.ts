@@ -113,7 +113,7 @@ const change: fc.Arbitrary<(at: number, used: Set<string>) => Change> = fc.oneof
     .record({ guards: fc.array(guard, { maxLength: 2 }), session: fc.constantFrom('s', 's2'), gone: fc.boolean() })
     .map(({ guards, session, gone }) => (at: number): Change => ({
       guards,
-      keep: [{ ...thing, session, value: gone ? null : `"${at}"` }],
+      documents: [{ ...thing, session, value: gone ? null : `"${at}"` }],
       events: [eventRecord(at)],
     })),
   fc.record({ guard, call: uid, key: fc.constantFrom('a', 'b') }).map((s) => (at: number): Change => ({
@@ -197,7 +197,7 @@ async function record(store: Store): Promise<unknown> {
     }),
   )
   const due = [await store.nextDeadline(), (await store.dueWaits(1e15, 10)).map(({ id }) => id)]
-  const things = (await store.keptOf({ of: 'o', tenant: 't', after: '', limit: 10 }))
+  const things = (await store.documentsOf({ of: 'o', tenant: 't', after: '', limit: 10 }))
     .map((each) => ({ ...each }))
     .toSorted((a, b) => (a.session < b.session ? -1 : 1))
   return { calls, steps, open, events, holds, kept, erased, due, things }

@@ -102,7 +102,7 @@ describe('a file that cannot be used is told clearly, and left as it was', () =>
       tools: [echo],
       logger: { debug() {}, info() {}, warn() {}, error() {} },
     })
-    const { findings } = await runtime.doctor()
+    const { findings } = await runtime.health()
     expect(findings.map(({ kind, says }) => `${kind}: ${says}`)).toContainEqual(expect.stringMatching(/^store: .*is damaged.*[Rr]estore/s))
     await runtime.close()
   })

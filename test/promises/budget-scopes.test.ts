@@ -113,7 +113,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     const outcomes = (await Promise.all([run(0), run(1)])).flat()
     expect(ran(outcomes)).toBe(10)
     expect(new Set(told(outcomes))).toEqual(new Set(['success', 'over_budget']))
-    expect(JSON.parse((await store.kept({ of: 'usage', tenant: 'default', session: 's', key: 'session' }))?.value ?? '')).toEqual({
+    expect(JSON.parse((await store.document({ of: 'usage', tenant: 'default', session: 's', key: 'session' }))?.value ?? '')).toEqual({
       calls: 10,
       time: 0,
       cost: 0,
@@ -198,7 +198,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
       look,
     ]
     const used = async (): Promise<number> =>
-      (JSON.parse((await store.kept({ of: 'usage', tenant: 'acme', session: 's', key: 'session' }))?.value ?? '{}') as { time: number })
+      (JSON.parse((await store.document({ of: 'usage', tenant: 'acme', session: 's', key: 'session' }))?.value ?? '{}') as { time: number })
         .time
     const runtime = await fleet.start(tools, { budgets: { session: { time: '11s' } } })
     const sleeps = ask(runtime, 'sleeps')
@@ -267,10 +267,10 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
 
   test('POL-8: without a budget that a call is held to nothing is read or kept', async () => {
     let touched = 0
-    const sees = (change: Change): void => void (touched += change.keep?.length ?? 0)
+    const sees = (change: Change): void => void (touched += change.documents?.length ?? 0)
     const watched: Store = {
       ...store,
-      kept: (name) => (touched++, store.kept(name)),
+      document: (name) => (touched++, store.document(name)),
       commit: (change) => (sees(change), store.commit(change)),
       write: (change, heard, how) => (sees(change), store.write(change, heard, how)),
     }

@@ -7,7 +7,7 @@ import { type BudgetLimits, type CallOutcome, createRuntime, result, retry, type
 import { type ManualClock, manualClock, slowTool } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Change, KeptName, Store } from '../../src/store/store.ts'
+import type { Change, DocumentName, Store } from '../../src/store/store.ts'
 import { mortal, type StoreKind, storeOf } from '../mortal.ts'
 import { failing, muted } from '../writes.ts'
 
@@ -17,7 +17,7 @@ const told = (outcomes: readonly CallOutcome[]): string[] =>
   outcomes.map((outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status))
 
 const hasMark = (key: string) => (change: Change) => change.steps?.some((step) => step.key === key) ?? false
-const ofSession: KeptName = { of: 'usage', tenant: 'default', session: 's', key: 'session' }
+const ofSession: DocumentName = { of: 'usage', tenant: 'default', session: 's', key: 'session' }
 
 describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) => {
   let dir: string
@@ -236,7 +236,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
   test('POL-8: a crash between the refusal and the outcome refuses once, with the same words', async () => {
     const budget = { calls: 1, repeats: 5 }
     await ask(await start([look()], budget))
-    const before = await store.kept(ofSession)
+    const before = await store.document(ofSession)
     void ask(await start([look()], budget, diesAfter('budget')))
     await clock.advance(100)
     const runtime = await start([look()], { calls: 100, repeats: 5 })
@@ -244,7 +244,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     asked = 1
     const [refused] = await ask(runtime)
     expect(refused).toMatchObject({ status: 'failure', failure: { code: 'over_budget', source: 'policy' }, attempts: 0 })
-    expect((await store.kept(ofSession))?.revision).toBe((before?.revision ?? 0) + 1)
+    expect((await store.document(ofSession))?.revision).toBe((before?.revision ?? 0) + 1)
   })
 
   test('POL-8: a crash between the charge and the outcome charges once', async () => {
@@ -297,12 +297,12 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     await clock.advance('31s')
     asked = 0
     expect(told([...(await ask(runtime)), ...(await ask(runtime)), ...(await ask(runtime))])).toEqual(['success', 'success', 'over_budget'])
-    expect(await store.kept(ofSession)).toMatchObject({ value: JSON.stringify({ calls: 2, time: 0, cost: 6 }) })
+    expect(await store.document(ofSession)).toMatchObject({ value: JSON.stringify({ calls: 2, time: 0, cost: 6 }) })
   })
 
   test('POL-8: usage that cannot be read allows nothing', async () => {
     let ran = 0
-    const blind: Store = { ...store, kept: () => Promise.reject(new Error('away')) }
+    const blind: Store = { ...store, document: () => Promise.reject(new Error('away')) }
     const runtime = await start([look(() => ran++)], { calls: 2 }, blind)
     open.push(runtime)
     await expect(ask(runtime)).rejects.toMatchObject({ code: 'store_unavailable' })
@@ -314,7 +314,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     const first = (change: Change): void => {
       if (!hasMark(mark)(change) || times-- <= 0) return
       for (const { kind: _, ...kept } of change.guards.filter((guard) => guard.kind === 'kept'))
-        store.write({ guards: [], keep: [{ ...kept, value: JSON.stringify({ calls: 1, time: 0, cost: 0 }) }], events: [] }, () => {})
+        store.write({ guards: [], documents: [{ ...kept, value: JSON.stringify({ calls: 1, time: 0, cost: 0 }) }], events: [] }, () => {})
     }
     return { ...store, write: (change, heard, how) => (first(change), store.write(change, heard, how)) }
   }
@@ -359,7 +359,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     const run = runtime.session('s').run(calls, { batch: 'm' })
     run.catch(() => {}) // how the first ended is told by whoever took it
     await clock.advance('31s')
-    expect(JSON.parse((await store.kept(ofSession))?.value ?? '{}')).toMatchObject({ calls: 2 })
+    expect(JSON.parse((await store.document(ofSession))?.value ?? '{}')).toMatchObject({ calls: 2 })
     const ended = await runtime.session('s').calls.list({ status: 'success' })
     expect(ended.map(({ callId }) => callId)).toEqual(['c2', 'c3'])
   })

@@ -41,7 +41,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
 
   test('DUR-10: well, busy and waiting for the outside is nothing to speak of; then what is stuck and why', async () => {
     const runtime = await start()
-    expect(await runtime.doctor()).toMatchObject({
+    expect(await runtime.health()).toMatchObject({
       findings: [],
       open: { received: 0, queued: 0, running: 0, parked: 0 },
       oldest: null,
@@ -51,7 +51,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
     await first.run([{ id: 'p', name: 'parks' }], { until: 'waiting' })
     void first.run([{ id: 'n', name: 'naps' }]).catch(() => {})
     await clock.advance(100)
-    expect(await runtime.doctor()).toMatchObject({
+    expect(await runtime.health()).toMatchObject({
       findings: [],
       open: { running: 1, parked: 1 },
       oldest: { session: 's', tool: 'parks' },
@@ -73,7 +73,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
     await store?.commit(
       change({ insertWaits: [waitRecord('w1', 'u3', { resolution: '{"value":1}' }), waitRecord('w2', 'u5', { deadline: at - 60_000 })] }),
     )
-    const { findings } = await runtime.doctor()
+    const { findings } = await runtime.health()
     const of = (uid: string): unknown[] => findings.filter(({ call }) => call?.uid === uid).map(({ kind: what, says }) => [what, says])
     expect(of('u1')).toEqual([['no_tool', expect.stringMatching(/'u1'.*the worker that had it is gone.*Register 'no_such_tool'/)]])
     expect(of('u2')).toEqual([
@@ -101,10 +101,10 @@ test('DUR-10: what no worker can run is named after a restart without its tool',
   await clock.advance(100)
   await first.close({ grace: 0 })
   const second = await createRuntime({ store: `sqlite:${join(folder, 'a.db')}`, tools: [], clock })
-  expect((await second.doctor()).findings).toMatchObject([{ kind: 'no_tool', call: { id: 'n', tool: 'naps', session: 's' } }])
+  expect((await second.health()).findings).toMatchObject([{ kind: 'no_tool', call: { id: 'n', tool: 'naps', session: 's' } }])
   second.tools.add([naps])
   await clock.advance(100)
-  expect((await second.doctor()).findings).toEqual([])
+  expect((await second.health()).findings).toEqual([])
   await second.close({ grace: 0 })
   rmSync(folder, { recursive: true, force: true })
 })

@@ -119,7 +119,7 @@ async function counted(keeping: Keeping): Promise<void> {
   if (keeping.folder !== undefined)
     expect(readdirSync(keeping.folder, { recursive: true, encoding: 'utf8' }).filter((each) => each.includes('.pawl-'))).toEqual([])
   else {
-    const parts = await keeping.store.keptOf({ of: 'file-part', ...keeping.of, after: '', limit: 1000 })
+    const parts = await keeping.store.documentsOf({ of: 'file-part', ...keeping.of, after: '', limit: 1000 })
     const bytes = parts.reduce((sum, { value }) => sum + value.length - 1, 0)
     expect(bytes).toBe(all.reduce((sum, { bytes }) => sum + bytes, 0))
   }

@@ -70,7 +70,8 @@ for (const kind of ['the store', 'a folder'] as const) {
       await files.write('after', 'x')
       if (folder !== undefined)
         expect(readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((each) => each.includes('.pawl-'))).toEqual([])
-      else expect(await store.keptOf({ of: 'file-part', after: '', limit: 1000 })).toHaveLength(kills * Math.ceil(300_000 / 65_536) + 1)
+      else
+        expect(await store.documentsOf({ of: 'file-part', after: '', limit: 1000 })).toHaveLength(kills * Math.ceil(300_000 / 65_536) + 1)
       await store.close()
     } finally {
       rmSync(place, { recursive: true, force: true })

@@ -18,13 +18,13 @@ test('BOX-2: a quota is not judged by half of one moment and half of another', a
   let asked = false
   const store: Store = {
     ...keeping.store,
-    async kept(name) {
+    async document(name) {
       // After the usage was read, and before the file is.
       if (name.of === 'file' && !asked) {
         asked = true
         await files.remove('x')
       }
-      return keeping.store.kept(name)
+      return keeping.store.document(name)
     },
   }
   await keeping.open({ store, quotas }).write('x', 'z'.repeat(50))

@@ -48,7 +48,7 @@ describe.each(kinds)('quarantine on %s', (kind) => {
   const ask = async (runtime: Runtime, name = 'mail') => (await runtime.session('s').run([{ id: `c${++count}`, name, input: {} }]))[0]
   const told = async (runtime: Runtime): Promise<string[]> => (await runtime.session('s').loadTools()).map(({ name }) => name)
   const pins = async () =>
-    (await store.keptOf({ of: 'pin', tenant: '', session: '', after: '', limit: 10 })).map(({ value }) => JSON.parse(value))
+    (await store.documentsOf({ of: 'pin', tenant: '', session: '', after: '', limit: 10 })).map(({ value }) => JSON.parse(value))
 
   test('POL-9: what is first seen is pinned, with its definition, and stays accepted after a restart; own tools are not pinned', async () => {
     const own = tool({ name: 'own', description: 'Own', input: schema, execute: () => 'own' })
@@ -238,9 +238,9 @@ describe.each(kinds)('quarantine on %s', (kind) => {
     const down = (): never => {
       throw new Error('the disk is away')
     }
-    const kept: Store['kept'] = (name) => (away ? down() : store.kept(name))
+    const kept: Store['document'] = (name) => (away ? down() : store.document(name))
     const fake = new Changing([mail()])
-    const runtime = await started(fake, { store: { ...store, kept } })
+    const runtime = await started(fake, { store: { ...store, document: kept } })
     expect(await ask(runtime)).toMatchObject({ failure: { code: 'tool_unavailable', retry: { when: 'safe' } } })
     expect(await told(runtime)).toEqual([])
     away = false
@@ -251,7 +251,7 @@ describe.each(kinds)('quarantine on %s', (kind) => {
     away = false
     expect(await ask(runtime)).toMatchObject(quarantined)
     // A pin that cannot be written is none.
-    const unwritten: Store['commit'] = (change) => (change.keep ? down() : store.commit(change))
+    const unwritten: Store['commit'] = (change) => (change.documents ? down() : store.commit(change))
     const other = await started(new Changing([mail()], 'other'), { store: { ...store, commit: unwritten } })
     expect(await told(other)).toEqual([])
     expect(await pins()).toHaveLength(1)

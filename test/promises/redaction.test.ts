@@ -97,7 +97,7 @@ describe('DUR-12: a secret value on its way out', () => {
       offset = page.nextOffset
     }
     expect(hits(pages)).toEqual([])
-    expect(hits(await runtime.trouble(uid))).toEqual([])
+    expect(hits(await runtime.diagnostics(uid))).toEqual([])
     await runtime.close()
   })
 
@@ -210,13 +210,13 @@ onEachStore('VAL-4: what went wrong inside is on record for operators', (bench) 
       { id: 'c', name: 'shape' },
     ])
     const [a, b, c] = (await session.calls.list()) as { uid: string; outcome: unknown }[] as [never, never, never] as { uid: string }[]
-    const trouble = await runtime.trouble(a?.uid as string)
+    const trouble = await runtime.diagnostics(a?.uid as string)
     expect(trouble).toMatchObject({ what: 'A tool threw', tool: 'breaks', callId: 'a', call: a?.uid, attempt: 1 })
     const first = trouble?.causes.map((cause) => cause.split('\n')[0])
     expect(first).toEqual(['AggregateError: outer [redacted]', 'Error: middle', 'Error: deepest', 'Error: beside'])
-    expect(JSON.stringify(await runtime.trouble(b?.uid as string)).length).toBeLessThan(64 * 1024)
-    expect((await runtime.trouble(c?.uid as string))?.what).toContain('output schema')
-    expect(await runtime.trouble('nobody')).toBeUndefined()
+    expect(JSON.stringify(await runtime.diagnostics(b?.uid as string)).length).toBeLessThan(64 * 1024)
+    expect((await runtime.diagnostics(c?.uid as string))?.what).toContain('output schema')
+    expect(await runtime.diagnostics('nobody')).toBeUndefined()
     const feed: FeedEvent[] = []
     for await (const event of session.events()) if (feed.push(event) && event.type === 'call.settled' && event.call === c?.uid) break
     const details = await Promise.all(['a', 'b', 'c'].map((id) => session.calls.get(id)))
@@ -241,7 +241,7 @@ test('VAL-4: on disk it is sealed, also where nothing else is', async () => {
     { id: 'b', name: 'fine' },
   ])
   const { uid } = (await session.calls.get('a')) as { uid: string }
-  expect((await runtime.trouble(uid))?.causes[0]).toContain('canary-in-the-cause')
+  expect((await runtime.diagnostics(uid))?.causes[0]).toContain('canary-in-the-cause')
   await runtime.close()
   const bytes = Buffer.concat(readdirSync(dir).map((name) => readFileSync(join(dir, name))))
   expect(bytes.includes('canary-in-a-value')).toBe(true)

@@ -112,7 +112,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     await a.session('gone').schedules.create({ tool: report, input, cron: '0 * * * *' })
     await a.session('s').schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
     await a.erase({ session: 'gone' })
-    expect(await store.keptOf({ of: 'due', after: '', limit: 10 })).toHaveLength(1)
+    expect(await store.documentsOf({ of: 'due', after: '', limit: 10 })).toHaveLength(1)
     await open.pop()?.close()
     expect(clock.pending).toBe(0)
     await clock.advance(hour)
@@ -154,14 +154,16 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     await schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
     changes.length = 0
     await clock.advance(hour)
-    const fires = changes.filter(({ keep = [] }) => keep.some(({ of }) => of === 'due'))
+    const fires = changes.filter(({ documents: documents = [] }) => documents.some(({ of }) => of === 'due'))
     expect(fires).toHaveLength(1)
     expect(fires[0]?.insertCall?.position.id).toBe(`x.${clock.now()}`)
-    expect(fires[0]?.keep?.filter(({ of }) => of === 'schedule' || of === 'due').map(({ of, value }) => [of, value === null])).toEqual([
-      ['schedule', false],
-      ['due', true],
-      ['due', false],
-    ])
+    expect(fires[0]?.documents?.filter(({ of }) => of === 'schedule' || of === 'due').map(({ of, value }) => [of, value === null])).toEqual(
+      [
+        ['schedule', false],
+        ['due', true],
+        ['due', false],
+      ],
+    )
     await runtime.close({ grace: 0 })
   })
 

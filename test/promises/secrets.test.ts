@@ -174,7 +174,7 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
     for (const [n, each] of outcomes.entries()) expect([Object.keys(leaks)[n], ...hits(each)]).toEqual([Object.keys(leaks)[n]])
     expect(hits(await events)).toEqual([])
     expect(hits(bench.logged)).toEqual([])
-    for (const { uid } of await session.calls.list()) expect(hits(await runtime.trouble(uid))).toEqual([])
+    for (const { uid } of await session.calls.list()) expect(hits(await runtime.diagnostics(uid))).toEqual([])
   })
 
   test('are erased with the session', async () => {

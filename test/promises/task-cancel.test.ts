@@ -55,7 +55,7 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     await vi.waitFor(async () =>
       expect(await store.unsettled({ of: { tenant: 'default', session: 's' }, after: '', limit: 9 })).toEqual([]),
     )
-    expect((await runtime.doctor()).findings).toEqual([])
+    expect((await runtime.health()).findings).toEqual([])
     expect(await store.holds()).toEqual([])
   }
   const cancel = async (runtime: Runtime, id: string): Promise<Task> => {

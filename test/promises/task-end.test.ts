@@ -96,7 +96,7 @@ describe.each(['memory', 'sqlite'] as const)('the end of tasks on %s', (kind: St
     die = () => first.die()
     const a = await start([parent(true), patient], first.store)
     await a.session('s').tasks.start({ tool: 'parent', id: 'p' })
-    await vi.waitUntil(async () => (await store.kept({ of: 'task', tenant: 'default', session: 's', key: 'free' })) !== undefined, {
+    await vi.waitUntil(async () => (await store.document({ of: 'task', tenant: 'default', session: 's', key: 'free' })) !== undefined, {
       interval: 1,
     })
     const b = await start([parent(false), patient])

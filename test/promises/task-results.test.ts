@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type Attachment, type Runtime, type Task, tool, type ToolContext } from '../../src/index.ts'
 import { pathOf } from '../../src/storage/files/file-path.ts'
 import { newDirectory, rowOf } from '../../src/storage/files/file-rows.ts'
-import type { KeptQuery, Store } from '../../src/store/store.ts'
+import type { DocumentQuery, Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import type { Mortal, StoreKind } from '../mortal.ts'
@@ -260,9 +260,9 @@ describe.each(['memory', 'sqlite'] as const)('what is heard of tasks on %s', (ki
     expect(await paths('.b*/*/*.json')).toEqual(['/.background/t/result.json'])
     const of = { tenant: 'default', session: 's' }
     const left = Array.from({ length: 5_000 }, (_, n) => rowOf(of, pathOf(['.background', `t${n}`]), newDirectory(0)))
-    await store.commit({ guards: [], keep: left, events: [] })
+    await store.commit({ guards: [], documents: left, events: [] })
     let rows = 0
-    const counted = { ...store, keptOf: async (query: KeptQuery) => (await store.keptOf(query)).map((row) => (rows++, row)) }
+    const counted = { ...store, keptOf: async (query: DocumentQuery) => (await store.documentsOf(query)).map((row) => (rows++, row)) }
     const other = await start([], counted)
     expect((await other.session('s').files.glob('**/*.csv')).entries).toHaveLength(2)
     expect(rows).toBeLessThan(1_500) // a page of them, not all

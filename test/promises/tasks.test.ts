@@ -443,7 +443,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
       'file-part',
     ]
     const left = async (): Promise<string[]> => {
-      const rows = await Promise.all(collections.map(async (of) => store.keptOf({ of, after: '', limit: 100 })))
+      const rows = await Promise.all(collections.map(async (of) => store.documentsOf({ of, after: '', limit: 100 })))
       return rows.flat().map(({ of, key, value }) => `${of} ${key} ${value}`)
     }
     expect((await left()).filter((row) => row.includes(id)).length).toBeGreaterThan(8)

@@ -8,7 +8,7 @@ import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolset } from '../../src/tools/toolset.ts'
-import { Standing } from '../../src/sessions/pinned-toolsets.ts'
+import { PinnedToolsets } from '../../src/sessions/pinned-toolsets.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Mortal, mortal, type StoreKind, storeOf } from '../mortal.ts'
 
@@ -43,7 +43,7 @@ describe('one toolset', () => {
 
 test('TOOL-4: what a batch began with is kept until it is over, and no longer', () => {
   let live = toolset([named('a')])
-  const standing = new Standing(() => live)
+  const standing = new PinnedToolsets(() => live)
   const call = { position: { tenant: 't', session: 's', batch: '', id: 'a', occurrence: 0 }, tool: 'a' }
   const batch = { tools: live, tenant: 't', session: 's', calls: [call, { ...call, tool: 'absent' }] }
   standing.began(batch)

@@ -85,7 +85,7 @@ describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind)
           const tasks = await b.session(id).tasks.list()
           expect([how, at, id, tasks.map(({ links }) => links.trigger)]).toEqual([how, at, id, [id]])
         }
-        expect(await inner.keptOf({ of: 'due', after: '', limit: 10 })).toEqual([])
+        expect(await inner.documentsOf({ of: 'due', after: '', limit: 10 })).toEqual([])
         await b.close({ grace: 0 })
         await inner.close()
       }

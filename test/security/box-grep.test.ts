@@ -134,8 +134,8 @@ test('BOX-3: a call that is cancelled while its pattern runs ends as cancelled, 
 test('BOX-3: a program that has searched ends by itself, from source', { timeout: 60_000 }, () => {
   const code = `
     import { createRuntime } from 'pawl'
-    import { box } from 'pawl/box'
-    const runtime = await createRuntime({ store: 'memory:', tools: box() })
+    import { box } from 'pawl/toolbox'
+    const runtime = await createRuntime({ store: 'memory:', tools: toolbox() })
     const session = runtime.session('s')
     await session.files.write('f', 'a'.repeat(60))
     const [found, stopped] = await session.run([

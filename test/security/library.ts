@@ -79,7 +79,7 @@ export async function placeOn(kind: Kind, server?: Server): Promise<Place> {
 async function inMemory(store: Store): Promise<string> {
   const calls = await Promise.all((await store.unsettled({ after: '', limit: 1_000 })).map(async ({ uid }) => store.call(uid)))
   const waits = await Promise.all(calls.map(async (call) => store.waitsOf(call?.uid ?? '')))
-  const kept = await Promise.all(['inbox', 'rule', 'client'].map(async (of) => store.keptOf({ of, after: '', limit: 1_000 })))
+  const kept = await Promise.all(['inbox', 'rule', 'client'].map(async (of) => store.documentsOf({ of, after: '', limit: 1_000 })))
   return JSON.stringify([calls, waits, kept, await store.events({ after: 0, limit: 1_000 })])
 }
 

@@ -227,7 +227,7 @@ export class Laws {
         this.wrong(`POL-2 ${call} was denied and ended as ${recorded}`)
     }
     await this.#tasksIn(store)
-    const left = await store.keptOf({ of: 'inbox', after: '', limit: 10 })
+    const left = await store.documentsOf({ of: 'inbox', after: '', limit: 10 })
     for (const { key } of left) this.wrong(`POL-6 ${key} is still in the inbox`)
     for (const { wait, value, at } of this.heard) {
       const accepted = this.accepted.get(wait)
@@ -261,15 +261,15 @@ export class Laws {
     for (const [id, { session, tells }] of this.tasks) {
       const name = { tenant: 'default', session }
       const told: string[] = []
-      for (const { key, value } of await store.keptOf({ of: 'task-message', ...name, after: `${id}:`, limit: 100 }))
+      for (const { key, value } of await store.documentsOf({ of: 'task-message', ...name, after: `${id}:`, limit: 100 }))
         if (key.startsWith(`${id}:`)) told.push((JSON.parse(value) as { text: string }).text)
       if (told.some((text, order) => text !== tells[order]))
         this.wrong(`TASK-3 ${id} told ${told.join(', ')}, and had to tell ${tells.join(', ')}`)
       const outcome = this.#told.get(id) ?? ''
       if (outcome.startsWith('success') && told.length < tells.length) this.wrong(`TASK-3 ${id} succeeded and told only ${told.join(', ')}`)
-      const result = await store.kept({ of: 'file', ...name, key: `/.background/${id}//result.json` })
+      const result = await store.document({ of: 'file', ...name, key: `/.background/${id}//result.json` })
       if (this.#told.has(id) && !result) this.wrong(`TASK-4 ${id} ended and left no result`)
-      const row = await store.kept({ of: 'task', ...name, key: id })
+      const row = await store.document({ of: 'task', ...name, key: id })
       if (row && (JSON.parse(row.value) as { uid: string }).uid !== this.#uids.get(id)) this.wrong(`TASK-8 ${id} is another call's task`)
     }
   }

@@ -37,7 +37,7 @@ function world(lines: Parameters<typeof scriptedModel>[0]) {
     return runtime
   }
   const agentsOf = async (session: string): Promise<string[]> =>
-    (await store.keptOf({ of: 'session-agent', tenant: 'default', session, after: '', limit: 10 })).map(({ key }) => key)
+    (await store.documentsOf({ of: 'session-agent', tenant: 'default', session, after: '', limit: 10 })).map(({ key }) => key)
   const states = async (runtime: Runtime, session: string): Promise<Task['state'][]> =>
     (await runtime.session(session).tasks.list()).map(({ state }) => state)
   return { clock, store, open, agentsOf, states }
@@ -79,7 +79,7 @@ test('POL-6 SESS-6: who has answered and left nothing behind is not looked at ag
   const runtime = await open()
   const session = runtime.session('s')
   const working = async (): Promise<string[]> =>
-    (await store.keptOf({ of: 'session-working', tenant: 'default', session: 's', after: '', limit: 10 })).map(({ value }) => value)
+    (await store.documentsOf({ of: 'session-working', tenant: 'default', session: 's', after: '', limit: 10 })).map(({ value }) => value)
   await after(session.run([{ id: 'a', name: 'help', input: { task: 'Begin it' } }]), clock, 30_000, 1_000)
   expect(await working()).toEqual(['left'])
   const [below = ''] = await agentsOf('s')

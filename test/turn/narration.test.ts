@@ -1,6 +1,6 @@
 // SESS-9: what people who watch read of calls and answers, in their language, made when it is handed out.
 
-import { createRuntime, type FeedEvent, jsonSchema, type Runtime, type RuntimeOptions, says, tool } from 'pawl'
+import { createRuntime, type FeedEvent, jsonSchema, type Runtime, type RuntimeOptions, narrate, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
@@ -19,7 +19,7 @@ const read = tool({
   description: 'd',
   input: path,
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Reading {}', completed: 'Read {}', failed: 'Could not read {}', waiting: 'Waiting to read {}' },
       de: { started: 'Liest {}', completed: '{} gelesen', failed: '{} nicht lesbar' },

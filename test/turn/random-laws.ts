@@ -22,7 +22,7 @@ export async function lawsOf(world: RandomWorld, { runtime }: Worker, session: s
     for (const problem of problemsIn(conversationOf(messages.map(({ message }) => message))))
       if (problem !== 'the last message is of the model') wrong(`SESS-3 of the whole: ${problem}`)
   for (const { text } of await runtime.session(session).messages.waiting()) wrong(`SESS-4 nobody read: ${text}`)
-  const owed = await world.store.keptOf({
+  const owed = await world.store.documentsOf({
     of: owedName({ tenant: 'default', session }, '').of,
     tenant: 'default',
     session,
@@ -99,7 +99,7 @@ const noticed = (message: Message): string[] => {
 
 /** A call and its results are summed up together. */
 async function summedUpWhole(world: RandomWorld, session: string, messages: readonly StoredMessage[], wrong: Wrong): Promise<void> {
-  const rows = await world.store.keptOf({ of: 'message', tenant: 'default', session, after: '', limit: 1_000 })
+  const rows = await world.store.documentsOf({ of: 'message', tenant: 'default', session, after: '', limit: 1_000 })
   for (const { value } of rows) {
     const { upTo, number } = JSON.parse(value) as { upTo?: number; number: number }
     const last = upTo === undefined ? undefined : messages[upTo - 1]?.message

@@ -61,8 +61,8 @@ const writing =
     commit: (change) => store.commit(changed(change)),
     write: (change, heard, how) => store.write(changed(change), heard, how),
   })
-const without = (change: Change, leftOut: (row: NonNullable<Change['keep']>[number]) => boolean): Change =>
-  change.keep ? { ...change, keep: change.keep.filter((row) => !leftOut(row)) } : change
+const without = (change: Change, leftOut: (row: NonNullable<Change['documents']>[number]) => boolean): Change =>
+  change.documents ? { ...change, documents: change.documents.filter((row) => !leftOut(row)) } : change
 
 const plants: Readonly<Record<string, Plant>> = {
   'what was read stays unread': writing((change) => without(change, ({ of, value }) => of === 'message-sent' && value === null)),

@@ -258,7 +258,7 @@ async function lawsOfAsk(world: RandomWorld, worker: Worker, session: string, { 
   for (const other of world.asking)
     if (other.session === session && isCounted(other.worker, world) && !other.signal.aborted)
       world.breaks(`SESS-4 asked ${number}: two turns ask in ${session} at once`)
-  const rows = await world.store.keptOf({ of: 'message', tenant: 'default', session, after: '~', limit: 50, newest: true })
+  const rows = await world.store.documentsOf({ of: 'message', tenant: 'default', session, after: '~', limit: 50, newest: true })
   if (worker.dead) return
   const text = JSON.stringify(request.messages)
   if (text.includes('summary of what was said before')) return
@@ -454,7 +454,7 @@ async function people(world: RandomWorld, { runtime }: Worker, share: number): P
     await runtime.decide(id, { ...decision, by: 'user:bea' })
   }
   for (const session of sessions)
-    for (const { callId, batch, occurrence } of await runtime.session(session).handedOut()) {
+    for (const { callId, batch, occurrence } of await runtime.session(session).pendingClientCalls()) {
       if (!world.likely(share)) continue
       world.note(`the client answers ${callId}`)
       await runtime

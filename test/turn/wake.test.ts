@@ -99,7 +99,7 @@ describe.each([
     go()
     await rests(clock, model, 2)
     expect(await session.notices.list()).toHaveLength(1)
-    await expect(open({ wake: { inARow: 0 } })).rejects.toMatchObject({ code: 'config_invalid' })
+    await expect(open({ wake: { maxConsecutive: 0 } })).rejects.toMatchObject({ code: 'config_invalid' })
     await expect(open({ wake: { often: 1 } as never })).rejects.toMatchObject({ code: 'config_invalid' })
   })
 
@@ -143,7 +143,7 @@ describe.each([
       { when: /finished|^Go$/, ...spawns },
       { when: /./, say: 'Started' },
     ])
-    const runtime = await open({ wake: { inARow: 3 } })
+    const runtime = await open({ wake: { maxConsecutive: 3 } })
     const session = runtime.session('s')
     await expect(open({ wake: 'yes' as never })).rejects.toMatchObject({ code: 'config_invalid' })
     const turn = session.turn({ model: many, message: 'Go' })
@@ -161,7 +161,8 @@ describe.each([
     const { clock, store, open } = world()
     const lines = [spawns, 'Started', 'Heard']
     const mortals = mortal(store)
-    const isEnd = ({ keep = [] }: Change): boolean => keep.some(({ of, value }) => of === 'due' && value?.includes('"wake"') === true)
+    const isEnd = ({ documents: documents = [] }: Change): boolean =>
+      documents.some(({ of, value }) => of === 'due' && value?.includes('"wake"') === true)
     const { tool: slowly, go } = slow()
     const before = scriptedModel(lines, { name: 'm' })
     let [armed, dead] = [false, false]

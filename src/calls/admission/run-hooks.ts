@@ -5,7 +5,7 @@
 import type { ToSettle } from '../../engine/engine.ts'
 import { canonical } from '../../core/canonical-json.ts'
 import { checkedOutcome, failure, type Outcome } from '../../core/outcome.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { decode, encode, type Json } from '../../core/value.ts'
 import { ask, type Asking, endOf, Unanswered } from '../host-callback.ts'
 import type { Hook, HookFacts } from './hook.ts'
@@ -18,13 +18,13 @@ const kindOf = (verdict: unknown): Kind | undefined =>
   typeof verdict === 'object' && verdict !== null ? strength.find((kind) => Object.hasOwn(verdict, kind)) : undefined
 
 /** A hook knows a tool by its name, whatever the model called it by. */
-const factsOf = ({ invocation, tool }: Asking, input: Json): HookFacts => {
-  const { position, principal } = invocation.request
+const factsOf = ({ execution, tool }: Asking, input: Json): HookFacts => {
+  const { position, principal } = execution.request
   return {
     tenant: position.tenant,
     session: position.session,
     principal,
-    callId: invocation.callId,
+    callId: execution.callId,
     tool: tool.name,
     input,
   }
@@ -33,18 +33,18 @@ const factsOf = ({ invocation, tool }: Asking, input: Json): HookFacts => {
 const firstKey = 'hooks:before'
 
 /** Whether before hooks have a word, or had one. */
-export const hasBefore = ({ invocation, host }: Asking): boolean =>
-  host.hooks.some((hook) => hook.before) || invocation.recorded(firstKey) !== null
+export const hasBefore = ({ execution, host }: Asking): boolean =>
+  host.hooks.some((hook) => hook.before) || execution.recorded(firstKey) !== null
 
 /** The arguments to go on with, or how the call ends. Without hooks it costs nothing. `again`: of arguments that a person changed. */
 export async function beforeHooks(asking: Asking, input: Json, again = ''): Promise<{ input: Json } | ToSettle> {
-  const { invocation, host } = asking
+  const { execution, host } = asking
   const key = firstKey + again
   const hooks = host.hooks.filter((hook) => hook.before)
-  if (hooks.length === 0 && !invocation.recorded(key)) return { input }
+  if (hooks.length === 0 && !execution.recorded(key)) return { input }
   let decided: Decided | null
   try {
-    const end = await invocation.run({ key, input: null, once: false }, async () => ({
+    const end = await execution.run({ key, input: null, once: false }, async () => ({
       done: toRecord(await decide(hooks, asking, input)),
     }))
     decided = fromRecord((end as { done: string }).done)
@@ -125,17 +125,17 @@ async function verdictOf(hook: Hook, asking: Asking, facts: HookFacts): Promise<
   return { by, kind: 'deny', said: 'the check itself failed' }
 }
 
-function fault({ name: hook }: Hook, { invocation, tool, host }: Asking, what: string, error?: unknown): void {
+function fault({ name: hook }: Hook, { execution, tool, host }: Asking, what: string, error?: unknown): void {
   host.logger.error(what, {
     hook,
     tool: tool.name,
-    callId: invocation.callId,
+    callId: execution.callId,
     ...(error === undefined ? {} : { error }),
   })
 }
 
 /** What becomes of the outcome. The body has run, and what it did must not be lost: a hook that fails changes nothing. */
-export function afterHooks(asking: Asking, accepted: Fresh, given: ToSettle): Soon<ToSettle> {
+export function afterHooks(asking: Asking, accepted: Fresh, given: ToSettle): MaybePromise<ToSettle> {
   return asking.host.hooks.some((hook) => hook.after) ? askAfter(asking, accepted, given) : given
 }
 

@@ -1,18 +1,18 @@
 // Are the arguments ones the tool takes: read, hooked, validated, prepared (CALL-1, CALL-4, CALL-7, CALL-8). The body never sees invalid
 // input, and always sees the recorded form: once accepted, a later execution uses what is on record and asks nobody again.
 
-import type { Invocation, ToSettle } from '../../engine/engine.ts'
+import type { Execution, ToSettle } from '../../engine/engine.ts'
 import type { CallTerms } from '../../store/records/call-record.ts'
 import { failure } from '../../core/outcome.ts'
 import { bytesIn, fits, type Sizes } from '../../core/size-limits.ts'
 import { decode, encode, type Json } from '../../core/value.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { copiedHidden, hides, untoldProblem } from '../../tools/hidden-fields.ts'
 import { onCrashOf } from '../../tools/hints.ts'
 import type { Checked } from '../../tools/schema.ts'
 import type { Prepared, Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { type Accepted, FromRecord, none } from './validated-input.ts'
+import { type ValidatedInput, FromRecord, none } from './validated-input.ts'
 import {
   argumentLimits,
   describeProblems,
@@ -31,32 +31,32 @@ import { tooLarge as stepTooLarge } from '../context/run-step.ts'
 import { stillInvalid } from '../authorization/check-budget.ts'
 
 /** At once, unless somebody has to be asked. */
-export function accept(asking: Asking): Soon<Accepted | ToSettle> {
-  const { invocation, tool } = asking
-  if (invocation.args !== null) return recordedOnes(asking, invocation.args)
+export function accept(asking: Asking): MaybePromise<ValidatedInput | ToSettle> {
+  const { execution, tool } = asking
+  if (execution.args !== null) return recordedOnes(asking, execution.args)
   const read = readable(asking)
   if ('settle' in read) return loopBound(read, asking)
-  if (tool.prepare || hasBefore(asking) || invocation.recorded(prepareKey))
-    return invocation.atRisk(() => askedAbout(asking, read.input))
+  if (tool.prepare || hasBefore(asking) || execution.recorded(prepareKey))
+    return execution.atRisk(() => askedAbout(asking, read.input))
   const checked = validated(asking, read.input)
-  const finished = (final: Validated | ToSettle): Soon<Accepted | ToSettle> =>
-    'settle' in final ? loopBound(final, asking) : recorded(invocation, tool, final)
+  const finished = (final: Validated | ToSettle): MaybePromise<ValidatedInput | ToSettle> =>
+    'settle' in final ? loopBound(final, asking) : recorded(execution, tool, final)
   return checked instanceof Promise ? checked.then(finished) : finished(checked)
 }
 
 /** The long way: hooks may change the arguments, and prepare too; what it changed is validated again. */
-async function askedAbout(asking: Asking, input: Json): Promise<Accepted | ToSettle> {
-  const { invocation, tool } = asking
+async function askedAbout(asking: Asking, input: Json): Promise<ValidatedInput | ToSettle> {
+  const { execution, tool } = asking
   const final = await finalOf(asking, input)
-  return 'settle' in final ? final : recorded(invocation, tool, final.validated, final.prepared)
+  return 'settle' in final ? final : recorded(execution, tool, final.validated, final.prepared)
 }
 
 /** A person changed the arguments: whoever had a word about the model's has one about these. */
-export async function acceptAgain(asking: Asking, input: Json, edit: number): Promise<Accepted | ToSettle> {
-  const final = await asking.invocation.atRisk(() => finalOf(asking, input, again(edit)))
+export async function acceptAgain(asking: Asking, input: Json, edit: number): Promise<ValidatedInput | ToSettle> {
+  const final = await asking.execution.atRisk(() => finalOf(asking, input, again(edit)))
   if ('settle' in final) return final
   const { wire } = final.validated
-  asking.invocation.asks.amend(wire, {
+  asking.execution.asks.amend(wire, {
     edited: edit,
     version: asking.tool.version as string,
     ...(final.prepared.said ? { prepared: true } : {}),
@@ -71,13 +71,13 @@ async function finalOf(
   input: Json,
   again = '',
 ): Promise<{ validated: Validated; prepared: Payload } | ToSettle> {
-  const { invocation } = asking
+  const { execution } = asking
   const hooked = await beforeHooks(asking, input, again)
   if ('settle' in hooked) return hooked
   const checked = await validated(asking, hooked.input)
   if ('settle' in checked) return again === '' ? loopBound(checked, asking) : checked
   // What was told to stop while hooks were asked prepares nothing.
-  if (invocation.stopped) return notStarted(invocation.stopped)
+  if (execution.stopped) return notStarted(execution.stopped)
   const prepared = await prepare(asking, checked.wire, again)
   if ('settle' in prepared) return prepared
   const final = prepared.input === undefined ? checked : await validated(asking, prepared.input)
@@ -85,14 +85,14 @@ async function finalOf(
 }
 
 function recorded(
-  invocation: Invocation,
+  execution: Execution,
   tool: Tool,
   { args, wire }: Validated,
   prepared = notPrepared,
-): Soon<Accepted> {
-  const given = (text: string): Accepted =>
+): MaybePromise<ValidatedInput> {
+  const given = (text: string): ValidatedInput =>
     new FromRecord(text, prepared.payload, text === wire && !prepared.said ? args : undefined)
-  const text = invocation.accept(wire, termsOf(tool, prepared.said))
+  const text = execution.accept(wire, termsOf(tool, prepared.said))
   return text instanceof Promise ? text.then(given) : given(text)
 }
 
@@ -112,19 +112,19 @@ function termsOf(tool: Tool, prepared: boolean): string {
 
 /** What the model wrote, if it can be read; a tool's `repair` may mend it once. */
 function readable(asking: Asking): { input: Json } | ToSettle {
-  const { invocation, tool, host } = asking
-  const { raw, unreadable } = invocation.options
-  if (unreadable === undefined) return { input: decode(invocation.request.input) }
+  const { execution, tool, host } = asking
+  const { raw, unreadable } = execution.options
+  if (unreadable === undefined) return { input: decode(execution.request.input) }
   let again: ReadArguments = { ok: false, raw: raw ?? '', problem: unreadable }
   const { repair } = tool
   try {
     const limits = { ...argumentLimits, bytes: host.sizes.arguments }
     if (repair) again = mended(raw ?? '', (text) => contained('repair', asking, () => repair(text)), limits)
   } catch (error) {
-    host.logger.error('repair threw', { tool: tool.name, callId: invocation.callId, error })
+    host.logger.error('repair threw', { tool: tool.name, callId: execution.callId, error })
   }
   if (again.ok) return { input: decode(again.wire) }
-  const problem = hides(tool, () => host.toolsOf(invocation.request)) ? untoldBreak(again.problem) : again.problem
+  const problem = hides(tool, () => host.toolsOf(execution.request)) ? untoldBreak(again.problem) : again.problem
   return { settle: refused(`${problem}\nFix the arguments and call again.`) }
 }
 
@@ -134,10 +134,10 @@ interface Validated {
   readonly wire: string
 }
 
-function validated(asking: Asking, input: Json): Soon<Validated | ToSettle> {
-  const { tool, host, invocation } = asking
+function validated(asking: Asking, input: Json): MaybePromise<Validated | ToSettle> {
+  const { tool, host, execution } = asking
   const { sizes } = host
-  const tools = (): Toolset => host.toolsOf(invocation.request)
+  const tools = (): Toolset => host.toolsOf(execution.request)
   const hidden = hides(tool, tools)
   try {
     const copied = hidden ? copiedHidden(tool, input, tools) : []
@@ -162,9 +162,9 @@ function judged(checked: Checked, sizes: Sizes, hidden: boolean): Validated | To
 }
 
 /** A schema, prepare or upgrade threw or did not answer: how the call ends. */
-function ended(error: unknown, { invocation, host }: Asking): ToSettle {
+function ended(error: unknown, { execution, host }: Asking): ToSettle {
   const end = error instanceof Unanswered ? endOf(error) : null
-  return end ?? { settle: settleThrown(error, invocation, host) }
+  return end ?? { settle: settleThrown(error, execution, host) }
 }
 
 const prepareKey = 'prepare'
@@ -177,13 +177,13 @@ interface Payload {
 
 /** Runs once; what it said is on record. */
 async function prepare(asking: Asking, wire: string, again = ''): Promise<({ input?: Json } & Payload) | ToSettle> {
-  const { invocation, tool, host } = asking
+  const { execution, tool, host } = asking
   const key = prepareKey + again
   // What is on record holds, also for a tool that no longer prepares.
-  if (!tool.prepare && !invocation.recorded(key)) return notPrepared
+  if (!tool.prepare && !execution.recorded(key)) return notPrepared
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   try {
-    const end = await invocation.run({ key, input: null, once: false }, async () => {
+    const end = await execution.run({ key, input: null, once: false }, async () => {
       // Arguments of its own: what it does to them has to be said to count.
       const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), { step: key })) ?? {}
       const done = encode('answer' in said ? { answer: said.answer ?? null } : said)
@@ -206,13 +206,13 @@ async function prepare(asking: Asking, wire: string, again = ''): Promise<({ inp
 }
 
 /** CALL-7: recorded arguments and payload with the live body; a changed version upgrades them, or the call stops. */
-async function recordedOnes(asking: Asking, args: string): Promise<Accepted | ToSettle> {
-  const { invocation, tool } = asking
-  const { version, prepared: said, edited } = invocation.terms ?? {}
+async function recordedOnes(asking: Asking, args: string): Promise<ValidatedInput | ToSettle> {
+  const { execution, tool } = asking
+  const { version, prepared: said, edited } = execution.terms ?? {}
   const prepared = said ? await prepare(asking, args, edited === undefined ? '' : again(edited)) : { payload: none }
   if ('settle' in prepared) return prepared
   // A call whose answer has come runs no body: what its arguments would mean now is nothing to it.
-  if (version === tool.version || invocation.landed) return new FromRecord(args, prepared.payload)
+  if (version === tool.version || execution.landed) return new FromRecord(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
     settle: failure({
@@ -234,7 +234,7 @@ async function recordedOnes(asking: Asking, args: string): Promise<Accepted | To
 }
 
 /** The tool was defined anew while somebody was asked: what it does not take any more is not run, nor asked about. */
-export async function stillTaken(asking: Asking, { args }: Accepted): Promise<ToSettle | null> {
+export async function stillTaken(asking: Asking, { args }: ValidatedInput): Promise<ToSettle | null> {
   const checked = await validated(asking, args)
   if (!('settle' in checked)) return null
   const message =
@@ -243,7 +243,7 @@ export async function stillTaken(asking: Asking, { args }: Accepted): Promise<To
 }
 
 /** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
-function loopBound(bad: ToSettle, asking: Asking): Soon<ToSettle> {
+function loopBound(bad: ToSettle, asking: Asking): MaybePromise<ToSettle> {
   if (!isInvalid(bad)) return bad
   const over = stillInvalid(asking)
   return over instanceof Promise ? over.then((told) => told ?? bad) : (over ?? bad)

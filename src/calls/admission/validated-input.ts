@@ -2,19 +2,19 @@
 
 import { decode, type Json } from '../../core/value.ts'
 
-export interface Accepted {
+export interface ValidatedInput {
   readonly args: Json
   /** Their recorded form. */
   readonly text: string
   readonly prepared: Json
   /** The same from the record: whoever is given it may do to it whatever they like. */
-  anew(): Accepted
+  anew(): ValidatedInput
 }
 
 /** The recorded form of no payload. */
 export const none = 'null'
 
-export class FromRecord implements Accepted {
+export class FromRecord implements ValidatedInput {
   readonly args: Json
   readonly prepared: Json
   readonly #args: string
@@ -32,7 +32,7 @@ export class FromRecord implements Accepted {
     return this.#args
   }
 
-  anew(): Accepted {
+  anew(): ValidatedInput {
     return new FromRecord(this.#args, this.#prepared)
   }
 }

@@ -3,7 +3,7 @@
 
 import type { Driven, ToSettle } from '../../engine/engine.ts'
 
-export class Bill {
+export class CallCost {
   /** In the body, without its waits. Counted where there is a budget. */
   ms = 0
   cost: number

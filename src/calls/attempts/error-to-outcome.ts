@@ -1,20 +1,20 @@
 // What a thrown thing means. fail() and an uncaught wait say it themselves; a step whose fate is unknown makes the call unknown;
 // everything else is internal: operators get the causes (calls/diagnostics.ts), everyone else one fixed sentence (VAL-4).
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { PawlError } from '../../core/errors.ts'
 import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../../core/outcome.ts'
 import { encode } from '../../core/value.ts'
 import { WaitError } from '../../store/records/resolution.ts'
 import type { CallHost } from '../ports.ts'
-import { keepTrouble } from '../diagnostics.ts'
+import { recordDiagnostics } from '../diagnostics.ts'
 
-export function settleThrown(error: unknown, invocation: Invocation, host: CallHost): Outcome {
+export function settleThrown(error: unknown, execution: Execution, host: CallHost): Outcome {
   // Losing the store, the lease or the runtime is no outcome of the tool, whatever the body made of it: the engine deals with it.
-  const { stopped } = invocation
+  const { stopped } = execution
   if (stopped && 'over' in stopped) throw stopped.over
-  const { uid, tool } = invocation.request
-  const about = { tool, callId: invocation.callId, call: uid, attempt: invocation.attempt }
+  const { uid, tool } = execution.request
+  const about = { tool, callId: execution.callId, call: uid, attempt: execution.attempt }
   let code = 'internal_error'
   try {
     if (error instanceof ToolFailure) {
@@ -29,7 +29,7 @@ export function settleThrown(error: unknown, invocation: Invocation, host: CallH
   } catch {
     // An object that throws when it is asked what it is.
   }
-  host.logger.error('A tool threw', { ...about, causes: keepTrouble('A tool threw', error, invocation, host) })
+  host.logger.error('A tool threw', { ...about, causes: recordDiagnostics('A tool threw', error, execution, host) })
   return failure({ class: 'internal', code, message: internalErrorMessage })
 }
 

@@ -1,17 +1,17 @@
 // One execution of the body. Whatever it does becomes a value: an outcome, or the wait to park on. Its clocks bind even when it ignores
 // its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
 
-import { type Driven, type Invocation, NoRoom, type ToSettle } from '../../engine/engine.ts'
+import { type Driven, type Execution, NoRoom, type ToSettle } from '../../engine/engine.ts'
 import { isLoss, PawlError } from '../../core/errors.ts'
 import type { Failure, Outcome } from '../../core/outcome.ts'
 import { fits } from '../../core/size-limits.ts'
-import { isThenable, type Soon } from '../../core/maybe-promise.ts'
+import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
 import { encode, type Json } from '../../core/value.ts'
 import { onCrashOf } from '../../tools/hints.ts'
 import { RequiredConnection, successOf } from '../../tools/result.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { Accepted } from '../admission/validated-input.ts'
-import type { Bill } from './call-cost.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
+import type { CallCost } from './call-cost.ts'
 import { handOut } from '../authorization/client-call.ts'
 import { Watch } from './timeouts.ts'
 import { required, withoutTokens } from '../authorization/connection.ts'
@@ -35,51 +35,51 @@ export type Lacks = { readonly lacks: RequiredConnection; readonly seen: string 
 
 /** At once, if the body was. */
 export const attempt = (
-  invocation: Invocation,
+  execution: Execution,
   tool: Tool,
-  accepted: Accepted,
+  accepted: ValidatedInput,
   slot: Slot,
   host: CallHost,
-  bill: Bill,
-): Soon<Driven | Full | Lacks> => new Attempt(invocation, tool, accepted, slot, host, bill).run()
+  bill: CallCost,
+): MaybePromise<Driven | Full | Lacks> => new Attempt(execution, tool, accepted, slot, host, bill).run()
 
 class Attempt implements Pace {
-  readonly #invocation: Invocation
+  readonly #execution: Execution
   readonly #tool: Tool
-  readonly #accepted: Accepted
+  readonly #accepted: ValidatedInput
   /** Gives its place in the queue up while it waits for the outside, and takes it again. */
   readonly #slot: Slot
   readonly #host: CallHost
   readonly #watch: Watch
   readonly #unwatch: () => void
-  readonly #bill: Bill
+  readonly #bill: CallCost
   #context: Context | null = null
   /** What stopped it first. */
   #why: Why | null = null
   #onStop: ((why: Why) => void) | null = null
 
-  constructor(invocation: Invocation, tool: Tool, accepted: Accepted, slot: Slot, host: CallHost, bill: Bill) {
-    this.#invocation = invocation
+  constructor(execution: Execution, tool: Tool, accepted: ValidatedInput, slot: Slot, host: CallHost, bill: CallCost) {
+    this.#execution = execution
     this.#tool = tool
     this.#accepted = accepted
     this.#slot = slot
     this.#bill = bill
     this.#host = host
-    this.#watch = new Watch(host, invocation, tool.clocks, (name) => this.#stop(name))
-    this.#unwatch = invocation.onStop((why) => {
+    this.#watch = new Watch(host, execution, tool.clocks, (name) => this.#stop(name))
+    this.#unwatch = execution.onStop((why) => {
       if ('over' in why) this.#context?.abort(why.over)
       this.#stop(why)
     })
   }
 
-  run(): Soon<Driven | Full | Lacks> {
+  run(): MaybePromise<Driven | Full | Lacks> {
     if (this.#why !== null) return this.#notWanted(this.#why)
     let given: unknown
     try {
       // DUR-2: a body that must not run twice waits until its start is on disk; one that may rerun need not.
       // And so does one that another worker may have died over: what ends its process in its first line must be counted (DUR-8).
-      const durable = onCrashOf(this.#tool) === 'stop' || this.#invocation.claimed
-      given = this.#invocation.begin({ durable, places: this.#slot.places }, () => this.#body())
+      const durable = onCrashOf(this.#tool) === 'stop' || this.#execution.claimed
+      given = this.#execution.begin({ durable, places: this.#slot.places }, () => this.#body())
       if (!isThenable(given)) return this.#ended({ returned: given })
     } catch (threw) {
       // A body that was stopped and then throws at once: the echo of our abort.
@@ -107,7 +107,7 @@ class Attempt implements Pace {
   // The queue is left first and entered first: the clocks run only while the body does.
   pause(): void {
     this.#slot.leave()
-    if (this.#slot.places.length > 0) this.#invocation.places.leave()
+    if (this.#slot.places.length > 0) this.#execution.places.leave()
     this.#watch.pause()
   }
 
@@ -127,7 +127,7 @@ class Attempt implements Pace {
     try {
       return await this.#slot.enter()
     } catch (error) {
-      if (isLoss(error)) this.#invocation.end(error)
+      if (isLoss(error)) this.#execution.end(error)
       throw error
     }
   }
@@ -139,7 +139,7 @@ class Attempt implements Pace {
 
   /** Its places in the fleet once more. If others have them, it waits in line for them, and for nothing else meanwhile. */
   async #tookPlaces(): Promise<boolean> {
-    const { places } = this.#invocation
+    const { places } = this.#execution
     try {
       await places.take(this.#slot.places)
       return true
@@ -170,12 +170,12 @@ class Attempt implements Pace {
   #body(): unknown {
     // It was stopped while its start was written: after a cancel nothing starts.
     if (this.#why !== null) throw new PawlError('attempt_over')
-    const invocation = this.#invocation
-    this.#context = new Context(invocation, this.#tool, this.#host, this, this.#accepted.prepared)
+    const execution = this.#execution
+    this.#context = new Context(execution, this.#tool, this.#host, this, this.#accepted.prepared)
     const about = {
       tool: this.#tool.name,
-      callId: invocation.callId,
-      call: invocation.request.uid,
+      callId: execution.callId,
+      call: execution.request.uid,
       logger: this.#host.logger,
     }
     const context = this.#context
@@ -210,7 +210,7 @@ class Attempt implements Pace {
   #ended(ended: Ended): Driven | Full | Lacks {
     this.#close()
     if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
-    const driven = this.#billed(settled(ended, this.#invocation, this.#host))
+    const driven = this.#billed(settled(ended, this.#execution, this.#host))
     const connections = this.#context?.told ?? null
     if ('returned' in ended && ended.returned instanceof RequiredConnection)
       return { lacks: ended.returned, seen: connections?.seen.get(ended.returned.provider) ?? '' }
@@ -229,7 +229,7 @@ class Attempt implements Pace {
         await stoppedBy(why, {
           body,
           context: this.#context,
-          invocation: this.#invocation,
+          execution: this.#execution,
           host: this.#host,
           graceMs: this.#tool.graceMs,
         }),
@@ -244,34 +244,34 @@ class Attempt implements Pace {
     this.#unwatch()
     this.#context?.end()
     this.#slot.close()
-    this.#host.queue.families.ended(this.#invocation.request.uid, this)
+    this.#host.queue.families.ended(this.#execution.request.uid, this)
   }
 }
 
-function settled(ended: Ended, invocation: Invocation, host: CallHost): Driven {
+function settled(ended: Ended, execution: Execution, host: CallHost): Driven {
   try {
     if ('threw' in ended) throw ended.threw
-    const wait = waitOf(ended.returned, invocation.request.uid)
+    const wait = waitOf(ended.returned, execution.request.uid)
     if (wait) return { park: wait }
     if (ended.returned instanceof RequiredConnection) return required(ended.returned.provider)
     const outcome = successOf(ended.returned)
     // Refuses what has no recorded form while the body can still be blamed.
     return { settle: outcome, text: encode(outcome) }
   } catch (error) {
-    return { settle: settleThrown(error, invocation, host) }
+    return { settle: settleThrown(error, execution, host) }
   }
 }
 
 interface Running {
   readonly body: Promise<unknown>
   readonly context: Context
-  readonly invocation: Invocation
+  readonly execution: Execution
   readonly host: CallHost
   readonly graceMs: number
 }
 
 /** Abort, grace, then go on without it. */
-async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }: Running): Promise<Driven> {
+async function stoppedBy(why: Why, { body, context, execution, host, graceMs }: Running): Promise<Driven> {
   if (isOver(why)) {
     body.catch(() => {}) // nobody is left to hear of it
     throw why.over
@@ -282,7 +282,7 @@ async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }:
   const patience = new Promise<null>((resolve) => (callOff = host.clock.timer(graceMs, () => resolve(null))))
   // Should the call be taken from us meanwhile, nothing more is waited for.
   const over = new Promise<never>(
-    (_, reject) => (forget = invocation.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))),
+    (_, reject) => (forget = execution.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))),
   )
   const ended = body.then(
     (returned) => ({ returned }),
@@ -294,17 +294,17 @@ async function stoppedBy(why: Why, { body, context, invocation, host, graceMs }:
   })
   // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
   if (last && 'returned' in last && !isAbort(why) && !isTold(why)) {
-    const end = settled(last, invocation, host)
+    const end = settled(last, execution, host)
     return 'settle' in end ? withoutTokens(end, context.told, context.tool) : end
   }
   const mayStillRun = last === null
-  if (mayStillRun) keepLate(body, context, invocation, host)
+  if (mayStillRun) keepLate(body, context, execution, host)
   return outcomeOfStop(why, mayStillRun)
 }
 
 /** What a body that was given up returns in the end: on record, never delivered. */
-function keepLate(body: Promise<unknown>, context: Context, invocation: Invocation, host: CallHost): void {
-  const { attempt: number } = invocation
+function keepLate(body: Promise<unknown>, context: Context, execution: Execution, host: CallHost): void {
+  const { attempt: number } = execution
   const keep = (given: Outcome): Promise<void> => {
     const outcome = untold(given, context.told)
     let value: string
@@ -314,10 +314,10 @@ function keepLate(body: Promise<unknown>, context: Context, invocation: Invocati
     } catch {
       value = encode({ status: outcome.status })
     }
-    return invocation.late(number, outcome.status === 'success' ? { done: value } : { failed: value })
+    return execution.late(number, outcome.status === 'success' ? { done: value } : { failed: value })
   }
   body
-    .then((returned) => (waitOf(returned, invocation.request.uid) ? successOf(null) : successOf(returned)))
-    .then(keep, (error: unknown) => keep(settleThrown(error, invocation, host)))
+    .then((returned) => (waitOf(returned, execution.request.uid) ? successOf(null) : successOf(returned)))
+    .then(keep, (error: unknown) => keep(settleThrown(error, execution, host)))
     .catch(() => {}) // the store is gone or the call is another's: then there is nowhere to keep it
 }

@@ -1,6 +1,6 @@
 import { retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { failure, type Outcome } from '../../core/outcome.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { afterFailure } from './retry.ts'
@@ -10,8 +10,8 @@ const reads = (more: object): Tool =>
   tool({ name: 'reads', description: 'Reads', input, hints: { readOnly: true }, execute: () => 1, ...more })
 
 /** A call that was tried so often, and whose chance is as high as it can be. */
-const tried = (retries: number): Invocation =>
-  ({ retries, derive: () => new Uint8Array(3).fill(255) }) as unknown as Invocation
+const tried = (retries: number): Execution =>
+  ({ retries, derive: () => new Uint8Array(3).fill(255) }) as unknown as Execution
 const delay = (retries: number, of: Tool, outcome: Outcome): number | undefined => {
   const verdict = afterFailure(tried(retries), of, outcome)
   return 'again' in verdict ? Math.ceil(verdict.again) : undefined
@@ -58,8 +58,8 @@ describe('TIME-4: whether and when a failed attempt is tried again', () => {
 })
 
 test('TIME-4: the last of its tries is exhausted', () => {
-  const invocation = { retries: 9, derive: () => new Uint8Array(3) } as unknown as Invocation
-  expect(afterFailure(invocation, reads({ retry: { attempts: 10 } }), down)).toMatchObject({
+  const execution = { retries: 9, derive: () => new Uint8Array(3) } as unknown as Execution
+  expect(afterFailure(execution, reads({ retry: { attempts: 10 } }), down)).toMatchObject({
     settle: { failure: { retry: { when: 'exhausted', attempts: 10 } } },
   })
 })

@@ -3,18 +3,18 @@
 
 import type { Clock } from '../../core/clock.ts'
 
-export interface Alarm {
+export interface TimeoutTimer {
   /** By the monotonic clock; set here. */
   due: number
   ring(): void
 }
 
 interface Row {
-  readonly alarms: Set<Alarm>
+  readonly alarms: Set<TimeoutTimer>
   callOff: () => void
 }
 
-export class Alarms {
+export class TimeoutTimers {
   readonly #clock: Clock
   readonly #rows = new Map<number, Row>()
 
@@ -22,14 +22,14 @@ export class Alarms {
     this.#clock = clock
   }
 
-  set(ms: number, alarm: Alarm): void {
+  set(ms: number, alarm: TimeoutTimer): void {
     alarm.due = this.#clock.monotonic() + ms
     const row = this.#rows.get(ms)
     if (row) row.alarms.add(alarm)
     else this.#rows.set(ms, { alarms: new Set([alarm]), callOff: this.#clock.timer(ms, () => this.#ring(ms)) })
   }
 
-  off(ms: number, alarm: Alarm): void {
+  off(ms: number, alarm: TimeoutTimer): void {
     const row = this.#rows.get(ms)
     if (!row?.alarms.delete(alarm) || row.alarms.size > 0) return
     row.callOff()

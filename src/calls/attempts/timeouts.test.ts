@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.ts'
-import { Alarms } from './timeout-timers.ts'
+import { TimeoutTimers } from './timeout-timers.ts'
 import { Watch } from './timeouts.ts'
 
 function watching(timeout: { attempt: number; idle?: number; total?: number }) {
@@ -8,7 +8,7 @@ function watching(timeout: { attempt: number; idle?: number; total?: number }) {
   const ended: string[] = []
   const began = clock.now()
   const timed = { request: { createdAt: began }, options: { timeout }, asks: { decidingMs: 0 } }
-  const watch = new Watch({ clock, alarms: new Alarms(clock) }, timed, {}, (name) =>
+  const watch = new Watch({ clock, alarms: new TimeoutTimers(clock) }, timed, {}, (name) =>
     ended.push(`${name} ${clock.now() - began}`),
   )
   return { clock, watch, ended }

@@ -4,15 +4,15 @@
 import { milliseconds } from '../../core/duration.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { CallOptions } from '../../store/records/call-record.ts'
-import type { Clocks } from '../../tools/tool-options.ts'
-import type { Alarm, Alarms } from './timeout-timers.ts'
+import type { Timeouts } from '../../tools/tool-options.ts'
+import type { TimeoutTimer, TimeoutTimers } from './timeout-timers.ts'
 
 export type ClockName = 'attempt' | 'idle' | 'total' | 'queue'
 
 const defaultAttempt = 60_000
 
 /** The clock of a call: what was asked for it, else what its tool says. Undefined means it never runs out. */
-export function clockMs(name: ClockName, options: CallOptions, clocks: Clocks): number | undefined {
+export function clockMs(name: ClockName, options: CallOptions, clocks: Timeouts): number | undefined {
   const asked = options.timeout?.[name]
   if (asked !== undefined) return asked
   const own = clocks[name]
@@ -27,7 +27,7 @@ export interface Timed {
 }
 
 /** The instant from which on it is too late. The total time does not count while people decide (TIME-2); an instant that was asked for is one. */
-export function tooLateAt({ request, options, asks }: Timed, clocks: Clocks): number | undefined {
+export function tooLateAt({ request, options, asks }: Timed, clocks: Timeouts): number | undefined {
   const total = clockMs('total', options, clocks)
   if (total === undefined) return options.deadline
   return Math.min(request.createdAt + asks.decidingMs + total, options.deadline ?? Infinity)
@@ -41,9 +41,9 @@ export const isPast = ({ options: { deadline } }: { options: CallOptions }, { cl
 export const withinDeadline = (ms: number, options: CallOptions, now: number): number =>
   options.deadline === undefined ? ms : Math.max(0, Math.min(ms, options.deadline - now))
 
-export class Watch implements Alarm {
+export class Watch implements TimeoutTimer {
   readonly #clock: Clock
-  readonly #alarms: Alarms
+  readonly #alarms: TimeoutTimers
   readonly #expired: (name: ClockName) => void
   readonly #idleMs: number | undefined
   readonly #attemptMs: number
@@ -61,9 +61,9 @@ export class Watch implements Alarm {
   #stopped = false
 
   constructor(
-    { clock, alarms }: { clock: Clock; alarms: Alarms },
+    { clock, alarms }: { clock: Clock; alarms: TimeoutTimers },
     of: Timed,
-    clocks: Clocks,
+    clocks: Timeouts,
     expired: (name: ClockName) => void,
   ) {
     const { options } = of

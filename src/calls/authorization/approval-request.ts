@@ -4,7 +4,7 @@
 // An approval counts only for the same fingerprint, and only if it is enough for what the policy asks now; anything else asks again, under
 // the next number. A denial, an answer and silence end the call, whatever the policy says by then.
 
-import type { AskedWait, Invocation, ToSettle, Wait } from '../../engine/engine.ts'
+import type { AskedWait, Execution, ToSettle, Wait } from '../../engine/engine.ts'
 import { type Decided, decidedOf, type Vote } from '../../store/records/approval-request.ts'
 import { failure } from '../../core/outcome.ts'
 import { fingerprintOf } from '../../policy/approval-fingerprint.ts'
@@ -13,14 +13,14 @@ import { type Decision, together } from '../../policy/evaluate.ts'
 import { answeredBy } from '../../policy/match-remembered.ts'
 import { shownText } from '../../tools/hidden-fields.ts'
 import { acceptAgain, stillTaken } from '../admission/validate-input.ts'
-import type { Accepted } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
 import type { Asking } from '../host-callback.ts'
 import { notStarted } from '../attempts/stop-outcome.ts'
 import { finish } from '../attempts/complete.ts'
 import { itemOf } from './inbox-item.ts'
 
 /** It may run, with these arguments; or it ends here; or it waits for people. `note`: what they did, for the model. */
-export type Permit = { readonly go: Accepted; readonly note?: string } | ToSettle | { readonly park: Wait }
+export type Permit = { readonly go: ValidatedInput; readonly note?: string } | ToSettle | { readonly park: Wait }
 
 const nameOf = (number: number): string => `pawl:approval:${number}`
 
@@ -32,7 +32,7 @@ interface Approval {
 /** What people have said so far. */
 export interface Heard {
   /** The arguments, with what they changed. */
-  readonly accepted: Accepted
+  readonly accepted: ValidatedInput
   readonly approvals: readonly Approval[]
   /** The number under which it would ask next. */
   readonly next: number
@@ -41,12 +41,12 @@ export interface Heard {
   readonly open?: { readonly asked: AskedWait; readonly name: string; callOff(): Promise<boolean> }
 }
 
-export const nothingHeard = (accepted: Accepted): Heard => ({ accepted, approvals: [], next: 1 })
+export const nothingHeard = (accepted: ValidatedInput): Heard => ({ accepted, approvals: [], next: 1 })
 
 /** Reads what was decided; what is an end is one. */
-export async function heard(asking: Asking, accepted: Accepted): Promise<Heard | ToSettle> {
-  const { invocation, tool } = asking
-  const { asks } = invocation
+export async function heard(asking: Asking, accepted: ValidatedInput): Promise<Heard | ToSettle> {
+  const { execution, tool } = asking
+  const { asks } = execution
   const approvals: Approval[] = []
   let current = accepted
   let note: string | undefined
@@ -76,7 +76,7 @@ export async function heard(asking: Asking, accepted: Accepted): Promise<Heard |
     if (decided.decision === 'deny') return denied(decided)
     if (decided.decision === 'answer') return answered(asking, current, decided)
     if (decided.decision === 'edit') {
-      if (number > (invocation.terms?.edited ?? 0)) {
+      if (number > (execution.terms?.edited ?? 0)) {
         const again = await acceptAgain(asking, decided.input, number)
         if ('settle' in again) return again
         current = again
@@ -91,7 +91,7 @@ export async function heard(asking: Asking, accepted: Accepted): Promise<Heard |
 }
 
 /** An approval that was denied, or that nobody gave in time. */
-export function approvalOver({ asks }: Invocation): ToSettle | null {
+export function approvalOver({ asks }: Execution): ToSettle | null {
   for (let number = 1; ; number++) {
     const asked = asks.found(nameOf(number))
     if (!asked) return null
@@ -102,8 +102,8 @@ export function approvalOver({ asks }: Invocation): ToSettle | null {
 }
 
 /** What the model is told of a call that ran with arguments a person changed, and waited for the outside since. */
-export function noteOfEdit(asking: Asking, accepted: Accepted): string | undefined {
-  const { asks } = asking.invocation
+export function noteOfEdit(asking: Asking, accepted: ValidatedInput): string | undefined {
+  const { asks } = asking.execution
   let note: string | undefined
   for (let number = 1; asks.any; number++) {
     const asked = asks.found(nameOf(number))
@@ -116,8 +116,8 @@ export function noteOfEdit(asking: Asking, accepted: Accepted): string | undefin
 
 /** Approved already, or remembered, or asked now. Null: an answer came first. */
 export async function askPeople(asking: Asking, said: Heard, decision: Decision): Promise<Permit | null> {
-  const { invocation, tool, host } = asking
-  const { request, options } = invocation
+  const { execution, tool, host } = asking
+  const { request, options } = execution
   const { position, principal } = request
   const { accepted, approvals, open } = said
   const of = decision.asking ?? together([])
@@ -141,7 +141,7 @@ export async function askPeople(asking: Asking, said: Heard, decision: Decision)
   const rule = answeredBy(rules, { ...facts, args: accepted.anew().args, now: host.clock.now() }, of)
   if (rule) {
     const by = rule.votes[0]?.by ?? ''
-    invocation.asks.tell('decision.remembered', { rule: rule.id, decision: rule.then, by, fingerprint })
+    execution.asks.tell('decision.remembered', { rule: rule.id, decision: rule.then, by, fingerprint })
     return rule.then === 'approve' ? go : denied({ decision: 'deny', at: rule.madeAt, votes: rule.votes }, true)
   }
   if (options.unattended) return unattended(decision.reason)
@@ -150,12 +150,11 @@ export async function askPeople(asking: Asking, said: Heard, decision: Decision)
   if (left <= 0) return notStarted('total')
   const about = { kind: 'approval' as const, reason: decision.reason, of, fingerprint, votes }
   const { item, terms } = await itemOf(asking, accepted, about, {}, { tool: tool.fingerprint })
-  return { park: await invocation.wait({ name: nameOf(said.next), deadlineMs: left, terms, item }) }
+  return { park: await execution.wait({ name: nameOf(said.next), deadlineMs: left, terms, item }) }
 }
 
 /** The wait of that name, which is on record. */
-const asked = ({ invocation }: Asking, name: string): Promise<Wait> =>
-  invocation.wait({ name, deadlineMs: 0, terms: {} })
+const asked = ({ execution }: Asking, name: string): Promise<Wait> => execution.wait({ name, deadlineMs: 0, terms: {} })
 
 type Denial = Extract<Decided, { decision: 'deny' }>
 
@@ -189,7 +188,7 @@ const unattended = (reason: string): ToSettle => ({
 
 async function answered(
   asking: Asking,
-  accepted: Accepted,
+  accepted: ValidatedInput,
   decided: Extract<Decided, { decision: 'answer' }>,
 ): Promise<ToSettle> {
   const { settle } = await finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
@@ -198,8 +197,8 @@ async function answered(
   return { settle: { ...settle, note } }
 }
 
-const shownFor = ({ invocation, tool, host }: Asking, accepted: Accepted): string =>
-  shownText(tool, accepted, () => host.toolsOf(invocation.request))
+const shownFor = ({ execution, tool, host }: Asking, accepted: ValidatedInput): string =>
+  shownText(tool, accepted, () => host.toolsOf(execution.request))
 
 const mostShown = 1_000
 

@@ -6,25 +6,25 @@ import { failure } from '../../core/outcome.ts'
 import { recorded, type Json } from '../../core/value.ts'
 import { decide, type Decision, defaultDecision, type Question } from '../../policy/evaluate.ts'
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../../policy/rules.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
-import type { Accepted } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
 import { askPeople, type Heard, heard, nothingHeard, type Permit } from './approval-request.ts'
 import { ask, type Asking, endOf, Unanswered } from '../host-callback.ts'
 import { factsFor } from './preview.ts'
 import type { CallHost } from '../ports.ts'
 
 /** At once, unless somebody has to be waited for. */
-export function permit(asking: Asking, accepted: Accepted): Soon<Permit> {
-  const { invocation } = asking
+export function permit(asking: Asking, accepted: ValidatedInput): MaybePromise<Permit> {
+  const { execution } = asking
   // Only what was taken from the record can have asked before.
-  if (invocation.claimed && invocation.asks.any)
+  if (execution.claimed && execution.asks.any)
     return heard(asking, accepted).then((found) => ('settle' in found ? found : judged(asking, found)))
   return judged(asking, nothingHeard(accepted))
 }
 
-function judged(asking: Asking, said: Heard): Soon<Permit> {
-  const concluded = (decision: Decision | ToSettle): Soon<Permit> => {
+function judged(asking: Asking, said: Heard): MaybePromise<Permit> {
+  const concluded = (decision: Decision | ToSettle): MaybePromise<Permit> => {
     if ('settle' in decision) return decision
     if (decision.effect === 'deny') return denied(decision.reason)
     const go = { go: said.accepted, ...(said.note === undefined ? {} : { note: said.note }) }
@@ -39,17 +39,17 @@ function judged(asking: Asking, said: Heard): Soon<Permit> {
 }
 
 /** What the policies say about these arguments. */
-export function policyOn(asking: Asking, args: Json): Soon<Decision | ToSettle> {
-  const { invocation, tool, host } = asking
+export function policyOn(asking: Asking, args: Json): MaybePromise<Decision | ToSettle> {
+  const { execution, tool, host } = asking
   const policies = policiesFor(asking)
   if (policies.length === 0 && tool.approval === undefined) return byDefault(tool)
   const report = (error: unknown): void =>
     host.logger.error('A policy function failed, so the call is denied', {
       tool: tool.name,
-      callId: invocation.callId,
+      callId: execution.callId,
       error,
     })
-  const deciding = (): Soon<Decision> => decide(policies, questionOf(asking, args), report)
+  const deciding = (): MaybePromise<Decision> => decide(policies, questionOf(asking, args), report)
   const asks = typeof tool.approval === 'function' || policies.some((policy) => policy.decide)
   const asked = asks ? ask('A policy function', asking, deciding) : deciding()
   if (!(asked instanceof Promise)) return asked
@@ -64,13 +64,13 @@ export function policyOn(asking: Asking, args: Json): Soon<Decision | ToSettle> 
 
 /** Those of the runtime, and of the session it was asked in. */
 export function policiesFor({
-  invocation,
+  execution,
   host,
 }: {
-  invocation: { options: { policy?: unknown } }
+  execution: { options: { policy?: unknown } }
   host: Pick<CallHost, 'policies'>
 }): readonly Policy[] {
-  const { policy } = invocation.options
+  const { policy } = execution.options
   return policy === undefined ? host.policies : [...host.policies, sessionPolicy(policy as PolicyDefinition)]
 }
 
@@ -83,8 +83,8 @@ function sessionPolicy(definition: PolicyDefinition): Policy {
 }
 
 function questionOf(asking: Asking, args: Json): Question {
-  const { invocation, tool } = asking
-  const { position, principal } = invocation.request
+  const { execution, tool } = asking
+  const { position, principal } = execution.request
   const { approval } = tool
   // Arguments of its own: it cannot change what will run.
   const own = typeof approval === 'function' ? () => (approval as Approval)(recorded(args), factsFor(asking)) : approval

@@ -11,16 +11,16 @@ import type { Around } from '../context/call-environment.ts'
 
 const defaultMs = 300_000
 
-export async function handOut({ invocation, tool, host, args }: Around): Promise<object> {
-  const { options, request } = invocation
+export async function handOut({ execution, tool, host, args }: Around): Promise<object> {
+  const { options, request } = execution
   const own = tool.clocks.attempt
   const most = options.timeout?.attempt ?? (own === undefined ? defaultMs : milliseconds(own, 'timeout'))
   const deadlineMs = withinDeadline(most, options, host.clock.now())
   const about = { kind: 'client' as const, reason: '', of: together([]), fingerprint: '' }
-  const { item, terms } = await itemOf({ invocation, tool, host }, new FromRecord(args ?? none, none), about, {
+  const { item, terms } = await itemOf({ execution, tool, host }, new FromRecord(args ?? none, none), about, {
     preview: { summary: '' },
   })
   const checked = tool.output ? { ...terms, checked: true as const } : terms
-  const wait = await invocation.wait({ name: 'pawl:client', deadlineMs, terms: checked, item })
+  const wait = await execution.wait({ name: 'pawl:client', deadlineMs, terms: checked, item })
   return parksOn(new LaterHandle(wait, () => Promise.reject(new Error('It is handed out'))), wait, request.uid)
 }

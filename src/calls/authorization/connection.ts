@@ -9,11 +9,11 @@ import { failure, isRevealing, notRevealing } from '../../core/outcome.ts'
 import { encode } from '../../core/value.ts'
 import { together } from '../../policy/evaluate.ts'
 import { fingerprintOf } from '../../policy/approval-fingerprint.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Connection } from '../../tools/context/context.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { RequiredConnection } from '../../tools/result.ts'
-import type { Accepted } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
 import type { Asking } from '../host-callback.ts'
 import { isPast, withinDeadline } from '../attempts/timeouts.ts'
 import { notStarted } from '../attempts/stop-outcome.ts'
@@ -29,13 +29,13 @@ const mostAsked = 2
 const nameOf = (number: number): string => `pawl:connection:${number}`
 
 export async function connectionOf(
-  { invocation, host, connections }: Around,
+  { execution, host, connections }: Around,
   provider: string,
 ): Promise<Connection | null> {
-  const { position, principal } = invocation.request
+  const { position, principal } = execution.request
   const found = await host.connection({ tenant: position.tenant, principal }, provider).catch((error: unknown) => {
     // Whether there is one nobody knows: that is no finding of the tool, and the call is taken up again.
-    if (isLoss(error)) invocation.end(error)
+    if (isLoss(error)) execution.end(error)
     throw error
   })
   connections.seen.set(provider, found?.mark ?? '')
@@ -61,16 +61,16 @@ export function withoutTokens(
 /** What a body that lacks a connection comes to: the wait for whoever connects it, leave to run again at once, or what the model reads. */
 export async function connecting(
   asking: Asking,
-  accepted: Accepted,
+  accepted: ValidatedInput,
   { provider, message }: RequiredConnection,
   seen: string,
 ): Promise<Driven | 'again'> {
-  const { invocation, tool, host } = asking
-  const { request, options, asks } = invocation
+  const { execution, tool, host } = asking
+  const { request, options, asks } = execution
   const { position, principal } = request
   let number = 1
   while (asks.found(nameOf(number))) number++
-  if (options.unattended || invocation.stopped || number > mostAsked) return required(provider)
+  if (options.unattended || execution.stopped || number > mostAsked) return required(provider)
   const fingerprint = fingerprintOf({
     tenant: position.tenant,
     call: request.uid,
@@ -86,7 +86,7 @@ export async function connecting(
     { provider },
   )
   const name = nameOf(number)
-  const wait: Wait = await invocation.wait({
+  const wait: Wait = await execution.wait({
     name,
     deadlineMs: withinDeadline(deadlineMs, options, host.clock.now()),
     terms,
@@ -99,8 +99,8 @@ export async function connecting(
 }
 
 /** What the last one who was asked to connect has said. Null: go on. */
-export function connectionHeard({ invocation, host }: Asking): Soon<ToSettle | null> {
-  const { asks, request } = invocation
+export function connectionHeard({ execution, host }: Asking): MaybePromise<ToSettle | null> {
+  const { asks, request } = execution
   for (let number = mostAsked; number > 0; number--) {
     const asked = asks.found(nameOf(number))
     if (!asked?.resolution) continue
@@ -108,7 +108,7 @@ export function connectionHeard({ invocation, host }: Asking): Soon<ToSettle | n
     // Who connected may have died before saying so: then it is connected all the same.
     if ('timeout' in asked.resolution) {
       const { position, principal } = request
-      if (isPast(invocation, host)) return notStarted('total')
+      if (isPast(execution, host)) return notStarted('total')
       return host
         .connection({ tenant: position.tenant, principal }, provider)
         .then((found) => (found ? null : required(provider)))

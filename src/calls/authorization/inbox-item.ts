@@ -8,7 +8,7 @@ import type { AskedTogether } from '../../policy/evaluate.ts'
 import { encode } from '../../core/value.ts'
 import { shownArgs } from '../../tools/hidden-fields.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { Accepted } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
 import type { Asking } from '../host-callback.ts'
 import { previewOf } from './preview.ts'
 
@@ -25,13 +25,13 @@ type Extra = Partial<Pick<AskItem, 'question' | 'provider' | 'interrupted' | 'fi
 /** The item, and the terms of the wait it lies beside. */
 export async function itemOf(
   asking: Asking,
-  accepted: Accepted,
+  accepted: ValidatedInput,
   { kind, reason, of: { quorum, separate, approvers }, fingerprint, votes = [] }: About,
   extra: Extra = {},
   terms: Omit<AskTerms, 'kind' | 'fingerprint'> = {},
 ): Promise<{ item: NonNullable<WaitSpec['item']>; terms: WaitTerms }> {
-  const { invocation, tool, host } = asking
-  const { request, options, callId } = invocation
+  const { execution, tool, host } = asking
+  const { request, options, callId } = execution
   // On record as people read it: another process, which does not know these secrets, shows it too.
   const { redact } = host
   const clean = <T>(value: T): T => (redact.active ? redact.deep(value) : value)

@@ -5,7 +5,7 @@ import type { Preview } from '../../store/records/approval-request.ts'
 import type { Json } from '../../core/value.ts'
 import { shownArgs } from '../../tools/hidden-fields.ts'
 import type { ApprovalFacts, PreviewGiven, Tool } from '../../tools/tool.ts'
-import type { Accepted } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
 import { ask, type Asking, Unanswered } from '../host-callback.ts'
 
 const mostSummary = 500
@@ -13,15 +13,15 @@ const mostDetails = 8 * 1024
 const mostValue = 80
 const mostFields = 12
 
-export const factsFor = ({ invocation }: Asking): ApprovalFacts => {
-  const { position, principal } = invocation.request
-  return { tenant: position.tenant, session: position.session, principal, callId: invocation.callId }
+export const factsFor = ({ execution }: Asking): ApprovalFacts => {
+  const { position, principal } = execution.request
+  return { tenant: position.tenant, session: position.session, principal, callId: execution.callId }
 }
 
-export async function previewOf(asking: Asking, accepted: Accepted): Promise<Preview> {
-  const { tool, invocation, host } = asking
+export async function previewOf(asking: Asking, accepted: ValidatedInput): Promise<Preview> {
+  const { tool, execution, host } = asking
   const { preview } = tool
-  const shown = (args: Json): Json => shownArgs(tool, args, () => host.toolsOf(invocation.request))
+  const shown = (args: Json): Json => shownArgs(tool, args, () => host.toolsOf(execution.request))
   const byDefault = { summary: sentence(tool, shown(accepted.args)) }
   if (!preview) return byDefault
   try {
@@ -31,7 +31,7 @@ export async function previewOf(asking: Asking, accepted: Accepted): Promise<Pre
     if (error instanceof Unanswered && error.why !== 'patience') throw error
     host.logger.error('A preview failed; the arguments are shown instead', {
       tool: tool.name,
-      callId: invocation.callId,
+      callId: execution.callId,
       error,
     })
     return byDefault

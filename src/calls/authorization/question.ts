@@ -40,8 +40,8 @@ interface Inside {
 }
 
 export async function askQuestion(context: Around, question: Question, inside: Inside): Promise<AskedQuestion> {
-  const { invocation, tool, host, connections } = context
-  const { request, options } = invocation
+  const { execution, tool, host, connections } = context
+  const { request, options } = execution
   const shape = shapeOf(question, tool.name)
   const byDefault = question.default === undefined ? {} : { default: JSON.stringify(question.default) }
   const asked = options.unattended
@@ -57,8 +57,8 @@ export async function askQuestion(context: Around, question: Question, inside: I
   // On record as people read it: another process, which does not know the secrets of this body, shows it too.
   const text = host.redact.text(untold(shape.text, connections))
   const { item, terms } = await itemOf(
-    { invocation, tool, host },
-    new FromRecord(context.args ?? invocation.args ?? none, none),
+    { execution, tool, host },
+    new FromRecord(context.args ?? execution.args ?? none, none),
     { kind: 'question', reason: text, of: together([]), fingerprint },
     {
       preview: { summary: text },
@@ -66,7 +66,7 @@ export async function askQuestion(context: Around, question: Question, inside: I
     },
     { ...byDefault, ...(shape.kind === 'secret' ? { secret: true as const } : {}) },
   )
-  const wait = await invocation.wait({ name: `pawl:question:${question.name ?? ''}`, deadlineMs, terms, item })
+  const wait = await execution.wait({ name: `pawl:question:${question.name ?? ''}`, deadlineMs, terms, item })
   if (wait.terms.asks?.fingerprint !== fingerprint)
     throw new PawlError(
       'replay_mismatch',
@@ -74,7 +74,7 @@ export async function askQuestion(context: Around, question: Question, inside: I
     )
   const handle = new AskedHandle<Answered>(wait, async () => {
     inside.awaited()
-    const resolution = await inside.outside(() => invocation.answer(wait, context.signal))
+    const resolution = await inside.outside(() => execution.answer(wait, context.signal))
     return answerOf(resolution, wait, context)
   })
   return parksOn(handle, wait, request.uid)

@@ -1,14 +1,14 @@
 // When nobody knows what an interrupted attempt did, and its tool says `onUnknown: 'ask'` (DUR-3): a person looks, and says what happened
 // (answer), that it may be run again (approve), or that it stays unknown (deny). Silence leaves it unknown too.
 
-import type { AskedWait, Driven, Invocation, ToSettle } from '../../engine/engine.ts'
+import type { AskedWait, Driven, Execution, ToSettle } from '../../engine/engine.ts'
 import type { AskTerms } from '../../store/records/approval-terms.ts'
 import { type Decided, decidedOf } from '../../store/records/approval-request.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { type AskedTogether, together } from '../../policy/evaluate.ts'
 import { fingerprintOf } from '../../policy/approval-fingerprint.ts'
-import type { Accepted } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/validated-input.ts'
 import type { Asking } from '../host-callback.ts'
 import { finish } from '../attempts/complete.ts'
 import { itemOf } from './inbox-item.ts'
@@ -24,16 +24,16 @@ const nameOf = (attempt: number): string => `pawl:finding:${attempt}`
 type Unknown = Extract<Outcome, { status: 'unknown' }>
 
 /** Whether a person is asked about such an end. */
-export const asksWhenUnknown = ({ invocation, tool }: Asking, { settle }: ToSettle): boolean =>
-  settle.status === 'unknown' && tool.onUnknown === 'ask' && !invocation.options.unattended && !invocation.stopped
+export const asksWhenUnknown = ({ execution, tool }: Asking, { settle }: ToSettle): boolean =>
+  settle.status === 'unknown' && tool.onUnknown === 'ask' && !execution.options.unattended && !execution.stopped
 
 /** How it ends, or the wait for whoever finds out. */
-export const orAsked = (asking: Asking, accepted: Accepted, given: ToSettle): Soon<Driven> =>
+export const orAsked = (asking: Asking, accepted: ValidatedInput, given: ToSettle): MaybePromise<Driven> =>
   asksWhenUnknown(asking, given) ? askedAbout(asking, accepted, given.settle as Unknown) : given
 
-async function askedAbout(asking: Asking, accepted: Accepted, { unknown }: Unknown): Promise<Driven> {
-  const { invocation, tool } = asking
-  const { request, attempt } = invocation
+async function askedAbout(asking: Asking, accepted: ValidatedInput, { unknown }: Unknown): Promise<Driven> {
+  const { execution, tool } = asking
+  const { request, attempt } = execution
   const { message, startedAt, evidence } = unknown
   const fingerprint = fingerprintOf({
     tenant: request.position.tenant,
@@ -55,34 +55,38 @@ async function askedAbout(asking: Asking, accepted: Accepted, { unknown }: Unkno
     },
     { ...final, unknown: JSON.stringify(unknown) },
   )
-  return { park: await invocation.wait({ name: nameOf(attempt), deadlineMs, terms, item }) }
+  return { park: await execution.wait({ name: nameOf(attempt), deadlineMs, terms, item }) }
 }
 
 /** Who says that it may run again decides no less than who let it run: as many, and the same people. */
-async function decidersOf(asking: Asking, accepted: Accepted): Promise<AskedTogether> {
+async function decidersOf(asking: Asking, accepted: ValidatedInput): Promise<AskedTogether> {
   const decision = await policyOn(asking, accepted.anew().args)
   return ('effect' in decision ? decision.asking : undefined) ?? together([])
 }
 
 /** It was cancelled while somebody was asked what an attempt had done: that nobody knows is the stronger word. */
-export function unlessUnknown({ asks, attempt }: Invocation, end: ToSettle): ToSettle {
+export function unlessUnknown({ asks, attempt }: Execution, end: ToSettle): ToSettle {
   const asked = attempt > 0 && asks.any ? asks.found(nameOf(attempt)) : null
   if (!asked || decidedOf(asked.resolution)?.decision === 'answer') return end
   return { settle: { status: 'unknown', unknown: JSON.parse(asked.asks.unknown as string) as Unknown['unknown'] } }
 }
 
 /** What was found out about the last attempt. Null: nothing was asked, or it may run again. */
-export function foundOut(asking: Asking, accepted: Accepted): Soon<Driven | null> {
-  const { invocation } = asking
-  const asked = invocation.asks.found(nameOf(invocation.attempt))
+export function foundOut(asking: Asking, accepted: ValidatedInput): MaybePromise<Driven | null> {
+  const { execution } = asking
+  const asked = execution.asks.found(nameOf(execution.attempt))
   return asked ? heard(asking, accepted, asked) : null
 }
 
-async function heard(asking: Asking, accepted: Accepted, { asks, resolution }: AskedWait): Promise<Driven | null> {
-  const { invocation } = asking
+async function heard(
+  asking: Asking,
+  accepted: ValidatedInput,
+  { asks, resolution }: AskedWait,
+): Promise<Driven | null> {
+  const { execution } = asking
   // The worker died between asking and parking.
   if (resolution === null)
-    return { park: await invocation.wait({ name: nameOf(invocation.attempt), deadlineMs, terms: {} }) }
+    return { park: await execution.wait({ name: nameOf(execution.attempt), deadlineMs, terms: {} }) }
   const decided = decidedOf(resolution)
   if (decided?.decision === 'approve') return null
   if (decided?.decision === 'answer')
@@ -99,7 +103,7 @@ function staysUnknown({ unknown: kept }: AskTerms, decided: Decided | null): ToS
 }
 
 /** Nobody could tell, whatever has become of the tool since. Null: somebody did, or nobody was asked. */
-export function nobodyCouldTell({ asks, attempt }: Invocation): ToSettle | null {
+export function nobodyCouldTell({ asks, attempt }: Execution): ToSettle | null {
   const asked = attempt > 0 ? asks.found(nameOf(attempt)) : null
   if (!asked?.resolution || 'cancelled' in asked.resolution) return null
   const decided = decidedOf(asked.resolution)

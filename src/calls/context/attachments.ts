@@ -2,7 +2,7 @@
 // message, which belong to the turn that reads it.
 
 import { createHash, createHmac } from 'node:crypto'
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { isSealedUid, sealedUid } from '../../store/records/sealed-uid.ts'
 import { PawlError } from '../../core/errors.ts'
 import { isName, longestName } from '../../core/ids.ts'
@@ -11,19 +11,19 @@ import { type Attachment, isAttachment, mintAttachment } from '../../core/value.
 import type { Attachments } from '../../tools/context/context.ts'
 
 /** Content-addressed: the same bytes of a tenant are one attachment, on a replay too. Sealed ones tell nobody what they hold: one per call. */
-function attachmentId(invocation: Invocation, mediaType: string, bytes: Uint8Array): string {
-  const sealed = isSealedUid(invocation.request.uid)
-  const hash = sealed ? createHmac('sha256', invocation.derive('attachments')) : createHash('sha256')
+function attachmentId(execution: Execution, mediaType: string, bytes: Uint8Array): string {
+  const sealed = isSealedUid(execution.request.uid)
+  const hash = sealed ? createHmac('sha256', execution.derive('attachments')) : createHash('sha256')
   const id = `att_${hash.update(mediaType).update('\0').update(bytes).digest('base64url')}`
   return sealed ? sealedUid(id) : id
 }
 
 export function attachmentsOf(
-  invocation: Invocation,
+  execution: Execution,
   sizes: Sizes,
   leaf: (what: string) => void = () => {},
 ): Attachments {
-  const { tenant } = invocation.request.position
+  const { tenant } = execution.request.position
   return {
     create(data, { mediaType, name: given }): Attachment {
       leaf('attachments.create')
@@ -45,13 +45,13 @@ export function attachmentsOf(
         throw new PawlError('attachment_too_large', `It has ${size} bytes; at most ${sizes.attachment} are kept.`)
       }
       const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
-      const id = attachmentId(invocation, mediaType, bytes)
-      invocation.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
+      const id = attachmentId(execution, mediaType, bytes)
+      execution.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
       return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
     },
     async read(attachment) {
       if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
-      const found = await invocation.attachment(attachment.ref.id)
+      const found = await execution.attachment(attachment.ref.id)
       if (!found) throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} is not in this tenant.`)
       return found.data
     },

@@ -18,13 +18,13 @@ export async function askInContext<T>(
   run: (ctx: ToolContext) => T | PromiseLike<T>,
   { step, ms }: { readonly step?: string; readonly ms?: number } = {},
 ): Promise<T> {
-  const { invocation, tool, host } = asking
-  const context = new Context(invocation, tool, host)
+  const { execution, tool, host } = asking
+  const context = new Context(execution, tool, host)
   const about = step === undefined ? aboutOf(who, asking) : { ...aboutOf(who, asking), step }
   try {
     const given = scope.run(about, () => context.handed(run))
     if (!isThenable(given)) return untold(given, context.told)
-    const patience = (ms ?? clockMs('attempt', invocation.options, tool.clocks)) as number
+    const patience = (ms ?? clockMs('attempt', execution.options, tool.clocks)) as number
     return untold(
       await answered(given, { who, asking, clock: 'attempt', ms: patience, abort: (reason) => context.abort(reason) }),
       context.told,

@@ -70,8 +70,8 @@ export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
 const warned = new WeakMap<object, WeakSet<Tool>>()
 
 export function verbsOf(context: Around): Verbs {
-  const { invocation, tool, host, pace } = context
-  const { request, callId: id } = invocation
+  const { execution, tool, host, pace } = context
+  const { request, callId: id } = execution
   const mayRerun = onCrashOf(tool) === 'rerun'
   const used = new Set<string>()
   const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0, trigger: 0 }
@@ -127,7 +127,7 @@ export function verbsOf(context: Around): Verbs {
     if (input !== null && !fits(input, host.sizes.step)) throw tooLarge(stepId, 'input', input, host)
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
     const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
-    const end = await invocation.run(spec, () =>
+    const end = await execution.run(spec, () =>
       scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, context)),
     )
     if ('done' in end) return decode(end.done)
@@ -144,11 +144,11 @@ export function verbsOf(context: Around): Verbs {
     entry()
     warnIfStop('later')
     const deadlineMs = milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait')
-    const wait = await invocation.wait({ name, deadlineMs, terms: waitTerms(options, tool, host.sizes) })
+    const wait = await execution.wait({ name, deadlineMs, terms: waitTerms(options, tool, host.sizes) })
     const handle = new LaterHandle<T>(wait, async () => {
       leaf('later')
       needsRerun('await later.value')
-      const resolution = await outside(() => invocation.answer(wait, context.signal))
+      const resolution = await outside(() => execution.answer(wait, context.signal))
       if ('value' in resolution) return resolution.value as T
       throw new WaitError(resolution)
     })
@@ -156,7 +156,7 @@ export function verbsOf(context: Around): Verbs {
   }
 
   const nested = async (calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]> => {
-    const outcomes = await host.nested(invocation, untold(calls, context.told), {
+    const outcomes = await host.nested(execution, untold(calls, context.told), {
       name: `run:${++counts.run}`,
       pace,
       signal: context.signal,
@@ -166,10 +166,10 @@ export function verbsOf(context: Around): Verbs {
     return outcomes
   }
 
-  const derived = (purpose: string, bytes: number): Buffer => Buffer.from(invocation.derive(purpose)).subarray(0, bytes)
+  const derived = (purpose: string, bytes: number): Buffer => Buffer.from(execution.derive(purpose)).subarray(0, bytes)
 
   const inside: Inside = { leaf, entry, needsRerun, outside }
-  const taskRun = runOf(invocation)
+  const taskRun = runOf(execution)
   const task = taskRun && taskContext(context, taskRun, inside)
   let tasks: Tasks | undefined
   let values: ToolContext['values'] | undefined
@@ -186,7 +186,7 @@ export function verbsOf(context: Around): Verbs {
       needsRerun('ctx.sleep')
       entry()
       const key = `sleep:${++counts.sleep}`
-      await outside(() => invocation.sleep(key, ms, context.signal))
+      await outside(() => execution.sleep(key, ms, context.signal))
     },
     later,
     async ask(question) {
@@ -214,7 +214,7 @@ export function verbsOf(context: Around): Verbs {
     async now() {
       leaf('now')
       entry()
-      return invocation.now(`now:${++counts.now}`)
+      return execution.now(`now:${++counts.now}`)
     },
     random() {
       leaf('random')
@@ -262,24 +262,24 @@ export function verbsOf(context: Around): Verbs {
         entry()
         const key = how?.key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
         try {
-          await host.trigger(invocation, event, payload, {
+          await host.trigger(execution, event, payload, {
             ...how,
             key,
             session: how?.session,
             placed: how?.key === undefined,
           })
         } catch (error) {
-          if (isLoss(error)) invocation.end(error) // it is taken up again, and tells again
+          if (isLoss(error)) execution.end(error) // it is taken up again, and tells again
           throw error
         }
       },
     },
     get log() {
-      log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: invocation.attempt })
+      log ??= callLogger(host.logger, { tool: tool.name, callId: id, call: request.uid, attempt: execution.attempt })
       return log
     },
     get attachments() {
-      attachments ??= attachmentsOf(invocation, host.sizes, leaf)
+      attachments ??= attachmentsOf(execution, host.sizes, leaf)
       return attachments
     },
   }

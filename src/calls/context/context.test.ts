@@ -1,7 +1,7 @@
 import { tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
 import { Context } from './context.ts'
 import { sizesOf } from '../../core/size-limits.ts'
@@ -16,13 +16,13 @@ function context() {
   const warned: string[] = []
   const clock = manualClock()
   const position = { tenant: 't', session: 's', batch: 'b', id: 'a', occurrence: 0 }
-  const invocation = {
+  const execution = {
     request: { uid: 'u', position, principal: null, tool: 'some' },
     options: {},
     callId: 'a',
     attempt: 1,
     attach: (record: AttachmentRecord) => void kept.push(record),
-  } as unknown as Invocation
+  } as unknown as Execution
   const host = {
     clock,
     sizes: sizesOf(),
@@ -30,7 +30,7 @@ function context() {
     logger: { warn: (message: string) => void warned.push(message) },
     live: (_: unknown, type: string, body: unknown) => void told.push({ type, body }),
   } as unknown as CallHost
-  return { of: new Context(invocation, some, host), kept, told, warned, clock }
+  return { of: new Context(execution, some, host), kept, told, warned, clock }
 }
 
 describe('what a body is handed', () => {

@@ -1,7 +1,7 @@
 // What a body is handed: ctx, on whatever engine runs the call, and its life: it can be aborted, and once the attempt is over it records
 // nothing more. What can be done with it is in context-methods.ts, made when a body first asks for any of it: most bodies never do.
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import type { SessionFiles } from '../../core/session-files.ts'
 import type { Json } from '../../core/value.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -20,7 +20,7 @@ import { searchTools } from './tool-search.ts'
 import { type Verbs, verbsOf } from './context-methods.ts'
 
 export class Context implements Around {
-  readonly invocation: Invocation
+  readonly execution: Execution
   readonly tool: Tool
   readonly host: CallHost
   readonly pace: Pace | null
@@ -37,8 +37,8 @@ export class Context implements Around {
   #connections: Connections | null = null
   #listeners: Set<() => void> | null = null
 
-  constructor(invocation: Invocation, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
-    this.invocation = invocation
+  constructor(execution: Execution, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
+    this.execution = execution
     this.tool = tool
     this.host = host
     this.pace = pace
@@ -48,7 +48,7 @@ export class Context implements Around {
   /** Runs it with what the host hands to tools: at once, if that is there. */
   handed<T>(run: (ctx: ToolContext) => T): T | Promise<T> {
     const { apps } = this.host
-    const app = apps === null ? undefined : apps.of(this.invocation.request.position)
+    const app = apps === null ? undefined : apps.of(this.execution.request.position)
     if (!isThenable(app)) {
       this.app = app
       return run(this.ctx)
@@ -85,7 +85,7 @@ export class Context implements Around {
   }
 
   get live(): Live {
-    this.#live ??= liveOf(this.invocation, this.host)
+    this.#live ??= liveOf(this.execution, this.host)
     return this.#live
   }
 
@@ -133,15 +133,15 @@ class BodyContext implements SearchContext {
   #made: Verbs | null = null
 
   constructor(context: Context, prepared: Json) {
-    const { invocation, tool } = context
-    const { position, principal } = invocation.request
+    const { execution, tool } = context
+    const { position, principal } = execution.request
     this.tenant = position.tenant
     this.session = position.session
     this.principal = principal
-    this.frame = invocation.options.frame ?? null
-    this.batch = invocation.options.batch ?? position.batch
-    this.callId = invocation.callId
-    this.attempt = invocation.attempt
+    this.frame = execution.options.frame ?? null
+    this.batch = execution.options.batch ?? position.batch
+    this.callId = execution.callId
+    this.attempt = execution.attempt
     this.maxAttempts = (tool.retry ?? defaultRetry).attempts
     this.prepared = prepared
     this.#context = context

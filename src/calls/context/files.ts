@@ -5,17 +5,17 @@ import { isLoss, PawlError } from '../../core/errors.ts'
 import type { SessionFiles } from '../../core/session-files.ts'
 import type { Around } from './call-environment.ts'
 
-export function filesInBody(around: Pick<Around, 'invocation' | 'host' | 'over'>): SessionFiles {
-  const { invocation, host } = around
-  const files = host.files(invocation.request.position, () => {
+export function filesInBody(around: Pick<Around, 'execution' | 'host' | 'over'>): SessionFiles {
+  const { execution, host } = around
+  const files = host.files(execution.request.position, () => {
     if (around.over) throw new PawlError('attempt_over')
-    return invocation.beside.fence()
+    return execution.attached.fence()
   })
   const asked = async <T>(ask: () => Promise<T>): Promise<T> => {
     try {
       return await ask()
     } catch (error) {
-      if (isLoss(error)) invocation.end(error)
+      if (isLoss(error)) execution.end(error)
       throw error
     }
   }

@@ -1,7 +1,7 @@
 // What reaches watchers while a body runs and is not kept (CALL-10): progress, at most ten times a second with the last one winning,
 // and output, gathered and bounded.
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import type { RedactedStream } from '../../security/redact.ts'
 import type { Progress } from '../../tools/context/context.ts'
 import type { CallHost } from '../ports.ts'
@@ -16,7 +16,7 @@ export interface Live {
   end(): void
 }
 
-export function liveOf(invocation: Invocation, host: CallHost): Live {
+export function liveOf(execution: Execution, host: CallHost): Live {
   let progress: Progress | null = null
   let output: { stream: string; text: string }[] = []
   let characters = 0
@@ -25,12 +25,12 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
   /** By stream: a secret may come in two pieces. */
   const streams = new Map<string, RedactedStream>()
   const most = host.sizes.event
-  const task = runOf(invocation)
+  const task = runOf(execution)
 
   const tell = (): void => {
-    if (progress) host.live(invocation, 'call.progress', progress)
+    if (progress) host.live(execution, 'call.progress', progress)
     progress = null
-    for (const chunk of output) host.live(invocation, 'call.output', chunk)
+    for (const chunk of output) host.live(execution, 'call.output', chunk)
     output = []
   }
   /** The first is told at once; those that follow within the interval are told together at its end. */
@@ -66,8 +66,8 @@ export function liveOf(invocation: Invocation, host: CallHost): Live {
         task?.progress(progress)
       } catch (error) {
         return host.logger.warn('A progress could not be read', {
-          tool: invocation.request.tool,
-          callId: invocation.callId,
+          tool: execution.request.tool,
+          callId: execution.callId,
           error,
         })
       }

@@ -10,7 +10,7 @@ import type { Inside } from './call-environment.ts'
 import { runUnder } from '../task-execution/task-run.ts'
 
 export function modelsInBody(
-  { invocation, host, signal }: Around,
+  { execution, host, signal }: Around,
   inside: Inside,
 ): Pick<ToolContext, 'complete' | 'turn'> {
   let asked = 0
@@ -19,7 +19,7 @@ export function modelsInBody(
     try {
       return await run()
     } catch (error) {
-      if (isLoss(error)) invocation.end(error) // it is taken up again, and asks again
+      if (isLoss(error)) execution.end(error) // it is taken up again, and asks again
       throw error
     }
   }
@@ -30,11 +30,11 @@ export function modelsInBody(
       const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
       const key = completionKey(given.name, () => ++asked)
       return kept(async () => {
-        const end = await invocation.run({ key, input: encode(given), once: false }, async () => {
-          const { model, ...completion } = await host.complete(invocation, given, signal)
+        const end = await execution.run({ key, input: encode(given), once: false }, async () => {
+          const { model, ...completion } = await host.complete(execution, given, signal)
           return {
             done: encode(completion),
-            beside: { keep: host.usageRows(invocation, key, model, completion.usage), tells: [] },
+            beside: { documents: host.usageRows(execution, key, model, completion.usage), tells: [] },
           }
         })
         return decode('done' in end ? end.done : 'null') as unknown as Completion
@@ -44,11 +44,11 @@ export function modelsInBody(
       inside.leaf('turn')
       inside.needsRerun('turn')
       inside.entry()
-      const session = `agent:${Buffer.from(invocation.derive(`turn:${++turns}`))
+      const session = `agent:${Buffer.from(execution.derive(`turn:${++turns}`))
         .subarray(0, 18)
         .toString('base64url')}`
-      runUnder(invocation, host)?.update({ links: { agents: [session] } })
-      return kept(() => inside.outside(() => invocation.aside(() => host.turn(invocation, session, request, signal))))
+      runUnder(execution, host)?.update({ links: { agents: [session] } })
+      return kept(() => inside.outside(() => execution.aside(() => host.turn(execution, session, request, signal))))
     },
   }
 }

@@ -1,6 +1,6 @@
 // The function of a step while it runs: its tries, its timeout, and what is recorded of its end.
 
-import type { Invocation, StepEnd } from '../../engine/engine.ts'
+import type { Execution, StepEnd } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure, type Failure, ToolFailure } from '../../core/outcome.ts'
@@ -13,7 +13,7 @@ import type { CallHost } from '../ports.ts'
 /** The attempt that a step is in. */
 export interface Around {
   readonly host: CallHost
-  readonly invocation: Invocation
+  readonly execution: Execution
   /** The attempt is over. */
   readonly over: boolean
   /** It is, or was told to stop. */
@@ -31,7 +31,7 @@ export async function runStep(
   options: StepOptions | undefined,
   around: Around,
 ): Promise<StepEnd> {
-  const { host, invocation } = around
+  const { host, execution } = around
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
   if (!(Number.isInteger(attempts) && attempts >= 1))
     throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
@@ -49,7 +49,7 @@ export async function runStep(
       if (attempt >= attempts) return { failed: failed(error, around) }
       await pause(delay, around)
       // Nobody wants it any more: another try would be an effect that nobody records.
-      const { stopped } = invocation
+      const { stopped } = execution
       if (stopped && 'over' in stopped) throw stopped.over
       if (around.unwanted) throw new PawlError('attempt_over')
       delay = Math.min(delay * 2, 30_000)

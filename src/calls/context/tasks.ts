@@ -8,8 +8,8 @@ import type { Around } from './call-environment.ts'
 import type { Inside } from './call-environment.ts'
 import { runUnder } from '../task-execution/task-run.ts'
 
-export function tasksInBody({ invocation, host, signal }: Around, inside: Inside): Tasks {
-  const tasks = host.tasks(invocation)
+export function tasksInBody({ execution, host, signal }: Around, inside: Inside): Tasks {
+  const tasks = host.tasks(execution)
   let started = 0
   let scheduled = 0
   let sent = 0
@@ -21,11 +21,11 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     try {
       return await ask()
     } catch (error) {
-      if (isLoss(error)) invocation.end(error)
+      if (isLoss(error)) execution.end(error)
       throw error
     }
   }
-  const place = (what: string): string => Buffer.from(invocation.derive(what)).subarray(0, 18).toString('base64url')
+  const place = (what: string): string => Buffer.from(execution.derive(what)).subarray(0, 18).toString('base64url')
   /** Once, however often the body runs. */
   const once = <T extends { readonly key?: string }>(how: T): T & { key: string } => ({
     ...how,
@@ -39,19 +39,19 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
     const untilAt =
       timeout === undefined
         ? undefined
-        : (await invocation.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
-    const run = runUnder(invocation, host)
+        : (await execution.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
+    const run = runUnder(execution, host)
     const who = run ? { waits: run.terms.id } : {}
     run?.update({ waits: { for: id, over: false } })
     await run?.flushed()
     const how = { until, ...who, ...(untilAt === undefined ? {} : { untilAt }) }
     try {
       return await inside.outside(() =>
-        invocation.aside(async () => {
+        execution.aside(async () => {
           try {
             return await tasks.wait(id, { ...how, signal })
           } catch (error) {
-            const { stopped } = invocation
+            const { stopped } = execution
             if (!signal.aborted || !stopped || !('cancel' in stopped)) throw error
             await tasks.cancel(id, stopped.cancel, stopped.by ?? undefined)
             return await tasks.wait(id, {})
@@ -65,7 +65,7 @@ export function tasksInBody({ invocation, host, signal }: Around, inside: Inside
 
   const start = async (task: StartTask): Promise<Task> => {
     inside.entry()
-    runUnder(invocation, host)?.starts()
+    runUnder(execution, host)?.starts()
     return tasks.start({ ...task, id: task.id ?? `task_${place(`task:${++started}`)}` })
   }
 

@@ -8,9 +8,9 @@ import { findTools, foundTools, toolSearchTool } from '../../tools/tool-search.t
 import { only } from '../../tools/toolset.ts'
 import type { Around } from './call-environment.ts'
 
-export async function searchTools(around: Pick<Around, 'invocation' | 'host' | 'over'>, query: string): Promise<Json> {
-  const { invocation, host } = around
-  const { request, options } = invocation
+export async function searchTools(around: Pick<Around, 'execution' | 'host' | 'over'>, query: string): Promise<Json> {
+  const { execution, host } = around
+  const { request, options } = execution
   const all = host.toolsOf(request)
   const set = options.within ? only(all, options.within) : all
   // A worker that takes it up may have fetched none of them yet. Who is away has said so in the log.
@@ -21,6 +21,6 @@ export async function searchTools(around: Pick<Around, 'invocation' | 'host' | '
   const rows = found
     .filter(({ defer }) => defer !== 'never')
     .map(({ id }) => ({ ...revealedName(request.position, id), value: '1' }))
-  if (rows.length > 0) invocation.beside.keep(...rows)
+  if (rows.length > 0) execution.attached.keep(...rows)
   return foundTools(tools, found, query)
 }

@@ -9,13 +9,13 @@ import type { Around } from './call-environment.ts'
 import type { Inside } from './call-environment.ts'
 
 /** Where a write stands: the nth of this key in this try. So it does not matter which of several keys is written first. */
-function writerIn({ invocation, pace }: Around, what: string, inside: Inside): Writer {
+function writerIn({ execution, pace }: Around, what: string, inside: Inside): Writer {
   // What is asked besides the body (prepare, reconcile, cancel) has no places of its own: it is fenced, and may be made again.
   if (pace === null)
     return {
       fence() {
         inside.leaf(what)
-        return invocation.beside.fence()
+        return execution.attached.fence()
       },
     }
   const places = new Map<string, number>()
@@ -25,8 +25,8 @@ function writerIn({ invocation, pace }: Around, what: string, inside: Inside): W
       inside.entry()
       const place = (places.get(key) ?? 0) + 1
       places.set(key, place)
-      return invocation.tally({
-        key: `${what}:${invocation.retries}:${place}:${key}`,
+      return execution.tally({
+        key: `${what}:${execution.retries}:${place}:${key}`,
         names,
         count,
         tells,
@@ -37,19 +37,19 @@ function writerIn({ invocation, pace }: Around, what: string, inside: Inside): W
 }
 
 /** Should the store not answer, this execution decides nothing by that: it is taken up again. */
-const asking = ({ invocation }: Around) =>
+const asking = ({ execution }: Around) =>
   async function asked<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask()
     } catch (error) {
-      if (isLoss(error)) invocation.end(error)
+      if (isLoss(error)) execution.end(error)
       throw error
     }
   }
 
 export function valuesInBody(around: Around, inside: Inside): SessionValues {
-  const { invocation, host } = around
-  const values = host.values(invocation.request.position, writerIn(around, 'values', inside))
+  const { execution, host } = around
+  const values = host.values(execution.request.position, writerIn(around, 'values', inside))
   const asked = asking(around)
   return {
     get: (...given) => asked(() => values.get(...given)),
@@ -62,8 +62,8 @@ export function valuesInBody(around: Around, inside: Inside): SessionValues {
 const prefix = 'secret:'
 
 export function secretsInBody(around: Around, inside: Inside): BodySecrets {
-  const { invocation, host, tool, connections } = around
-  const secrets = host.secrets(invocation.request.position, writerIn(around, 'secrets', inside))
+  const { execution, host, tool, connections } = around
+  const secrets = host.secrets(execution.request.position, writerIn(around, 'secrets', inside))
   const asked = asking(around)
   /** What the body knows now, its result must not hold. */
   const told = (value: string): string => {

@@ -3,13 +3,13 @@
 
 import type { ToSettle } from '../../engine/engine.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { decode, encode } from '../../core/value.ts'
 import type { Checked } from '../../tools/schema.ts'
 import { ask, type Asking, Unanswered } from '../host-callback.ts'
-import { keepTrouble } from '../diagnostics.ts'
+import { recordDiagnostics } from '../diagnostics.ts'
 
-export function checkOutput(asking: Asking, given: ToSettle): Soon<ToSettle> {
+export function checkOutput(asking: Asking, given: ToSettle): MaybePromise<ToSettle> {
   const { output } = asking.tool
   const { settle: outcome } = given
   if (outcome.status !== 'success' || !output) return given
@@ -34,8 +34,8 @@ export function checkOutput(asking: Asking, given: ToSettle): Soon<ToSettle> {
   }
 }
 
-function mismatch({ invocation, tool, host }: Asking, what: string, more: object): ToSettle {
-  host.logger.error(what, { tool: tool.name, callId: invocation.callId, ...more })
-  keepTrouble(what, 'error' in more ? more.error : more, invocation, host)
+function mismatch({ execution, tool, host }: Asking, what: string, more: object): ToSettle {
+  host.logger.error(what, { tool: tool.name, callId: execution.callId, ...more })
+  recordDiagnostics(what, 'error' in more ? more.error : more, execution, host)
   return { settle: failure({ class: 'internal', code: 'invalid_output', message: internalErrorMessage }) }
 }

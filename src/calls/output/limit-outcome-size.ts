@@ -1,6 +1,6 @@
 // The size of an outcome (VAL-8): what is too large for the record is a failure that says so, whoever made it.
 
-import type { Invocation, ToSettle } from '../../engine/engine.ts'
+import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { failure, type Outcome } from '../../core/outcome.ts'
 import { bytesIn, fits, startOf } from '../../core/size-limits.ts'
 import { encode } from '../../core/value.ts'
@@ -8,7 +8,7 @@ import { grouped } from './text-size.ts'
 import type { CallHost } from '../ports.ts'
 
 /** The same with its recorded form, which is made once for this and for the record; or a smaller one in its place. */
-export function bounded(given: ToSettle, invocation: Invocation, host: CallHost): ToSettle {
+export function bounded(given: ToSettle, execution: Execution, host: CallHost): ToSettle {
   const text = given.text ?? recordedForm(given.settle)
   const most = host.sizes.result
   if (text === null) return given
@@ -17,8 +17,8 @@ export function bounded(given: ToSettle, invocation: Invocation, host: CallHost)
   host.logger.error(
     'The outcome of a tool is too large for the record: return less, or keep it with ctx.attachments.create',
     {
-      tool: invocation.options.name ?? invocation.request.tool,
-      callId: invocation.callId,
+      tool: execution.options.name ?? execution.request.tool,
+      callId: execution.callId,
       bytes,
       most,
     },

@@ -7,7 +7,7 @@
 import { isRevealing, type Outcome } from '../../core/outcome.ts'
 import { bytesIn, fits, startOf } from '../../core/size-limits.ts'
 import type { Redactor } from '../../security/redact.ts'
-import { isThenable, type Soon } from '../../core/maybe-promise.ts'
+import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode, encode, isAttachment } from '../../core/value.ts'
 import type { Logger } from '../../tools/context/context.ts'
@@ -38,7 +38,12 @@ export interface ToShow {
  * `call` names the call on record, or is '' for one that is not; it is what read_output takes, which the model has or has not. Without facts
  * no hook is asked. A promise only where a hook may have a word.
  */
-export type Show = (given: ToShow, call: string, byModel: boolean, facts: (() => HookFacts) | null) => Soon<Parts>
+export type Show = (
+  given: ToShow,
+  call: string,
+  byModel: boolean,
+  facts: (() => HookFacts) | null,
+) => MaybePromise<Parts>
 
 /** How long a batch waits for a project hook. */
 const patienceMs = 5_000

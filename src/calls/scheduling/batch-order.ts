@@ -21,7 +21,7 @@ interface Segment {
 
 /** A call's place in the order of its batch. */
 export class Place {
-  readonly line: Line
+  readonly line: BatchOrder
   readonly segment: Segment
   readonly position: CallPosition
   left = false
@@ -42,14 +42,14 @@ export class Place {
   others: Place[] | null = null
   of: Place | null = null
 
-  constructor(line: Line, segment: Segment, position: CallPosition) {
+  constructor(line: BatchOrder, segment: Segment, position: CallPosition) {
     this.line = line
     this.segment = segment
     this.position = position
   }
 }
 
-export class Line {
+export class BatchOrder {
   readonly name: string
   /** A call of it has failed, and those that stop at that do not start. */
   failed = false

@@ -2,20 +2,20 @@
 
 import { abortsTurn, type Outcome } from '../../core/outcome.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
-import { Places } from '../../store/records/position-map.ts'
+import { PositionMap } from '../../store/records/position-map.ts'
 import type { Concurrency } from '../../tools/tool-options.ts'
-import type { Families } from './nested-calls.ts'
-import { Line, type Place } from './batch-order.ts'
+import type { NestedCallGroups } from './nested-calls.ts'
+import { BatchOrder, type Place } from './batch-order.ts'
 import type { Slot } from './slot.ts'
 
-export class Turns {
+export class BatchPositions {
   /** By name. Lines without one are known by their places alone. */
-  readonly #lines = new Map<string, Line>()
-  readonly #places = new Places<Place>()
+  readonly #lines = new Map<string, BatchOrder>()
+  readonly #places = new PositionMap<Place>()
   #placed = 0
-  readonly #families: Families
+  readonly #families: NestedCallGroups
 
-  constructor(families: Families) {
+  constructor(families: NestedCallGroups) {
     this.#families = families
   }
 
@@ -25,12 +25,12 @@ export class Turns {
   }
 
   /** The line of a batch or a run. Those of one name are one. */
-  line(name: string): Line {
-    return this.#lines.get(name) ?? new Line(name)
+  line(name: string): BatchOrder {
+    return this.#lines.get(name) ?? new BatchOrder(name)
   }
 
   /** Says that a call is coming, before any of its batch starts. One that stands in some line already keeps its turn there. */
-  expect(line: Line, position: CallPosition, kind: Concurrency['kind'], strict = false): Place {
+  expect(line: BatchOrder, position: CallPosition, kind: Concurrency['kind'], strict = false): Place {
     const first = this.#places.get(position)
     if (first) {
       first.holders++
@@ -56,7 +56,7 @@ export class Turns {
    * A call that comes back after a crash. It has a turn of its own, unless it has one already. One that all of its line have left is none: the line was
    * another worker's for a while, and comes back whole.
    */
-  returns(line: Line, position: CallPosition, kind: Concurrency['kind'], stops = false): void {
+  returns(line: BatchOrder, position: CallPosition, kind: Concurrency['kind'], stops = false): void {
     const before = this.#places.get(position)
     if (before && !before.line.done) return
     if (before) this.#remove(before)

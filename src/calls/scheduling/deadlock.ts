@@ -3,7 +3,7 @@
 
 import { type Gate, type Guest, LendingGate } from './gates.ts'
 
-export class Circles {
+export class DeadlockDetector {
   /** By the calls they run under: those that wait. */
   readonly #below = new Map<string, Map<Guest, LendingGate>>()
 

@@ -21,7 +21,7 @@ export interface Pace {
 }
 
 /** The calls under one body. */
-export class Family {
+export class NestedCalls {
   readonly pace: Pace
   readonly #away = new Set<string>()
   /** Those of them that people decide about. */
@@ -88,18 +88,18 @@ export class Family {
   }
 }
 
-export class Families {
-  readonly #families = new Map<string, Family>()
+export class NestedCallGroups {
+  readonly #families = new Map<string, NestedCalls>()
   readonly #away = new Set<string>()
 
-  of(parent: string, pace: Pace): Family {
+  of(parent: string, pace: Pace): NestedCalls {
     let family = this.#families.get(parent)
     // Another attempt has clocks of its own.
-    if (family?.pace !== pace) this.#families.set(parent, (family = new Family(pace)))
+    if (family?.pace !== pace) this.#families.set(parent, (family = new NestedCalls(pace)))
     return family
   }
 
-  over(parent: string, family: Family): void {
+  over(parent: string, family: NestedCalls): void {
     if (family.none && this.#families.get(parent) === family) this.#families.delete(parent)
   }
 

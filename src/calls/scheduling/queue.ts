@@ -4,18 +4,18 @@
 
 import { milliseconds } from '../../core/duration.ts'
 import { frame } from '../../core/ids.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Rate } from '../../tools/tool-options.ts'
-import { Circles } from './deadlock.ts'
-import { Families } from './nested-calls.ts'
+import { DeadlockDetector } from './deadlock.ts'
+import { NestedCallGroups } from './nested-calls.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gates.ts'
 import { fleetPlaces } from './fleet-limits.ts'
-import { LastChances } from './serialize-poison-suspects.ts'
+import { PoisonSuspects } from './serialize-poison-suspects.ts'
 import { checkLimits, defaults, type Limits } from './limits.ts'
 import type { Place } from './batch-order.ts'
 import { type Entry, type Refused, Slot } from './slot.ts'
-import { Turns } from './batch-positions.ts'
+import { BatchPositions } from './batch-positions.ts'
 
 const none: readonly Gate[] = []
 
@@ -31,10 +31,10 @@ export class Queue {
   readonly #worker: CountGate
   readonly #tasks: CountGate
   readonly #tasksPerTenant: number
-  readonly #circles = new Circles()
-  readonly families = new Families()
-  readonly turns = new Turns(this.families)
-  readonly lastChances: LastChances
+  readonly #circles = new DeadlockDetector()
+  readonly families = new NestedCallGroups()
+  readonly turns = new BatchPositions(this.families)
+  readonly lastChances: PoisonSuspects
   /** Other workers live: then the limits of sessions and tenants are counted across all of them. */
   inCompany: () => boolean = () => false
   #waiting = 0
@@ -42,7 +42,7 @@ export class Queue {
   constructor(clock: Clock, limits: Limits = {}) {
     checkLimits(limits)
     this.#clock = clock
-    this.lastChances = new LastChances(clock)
+    this.lastChances = new PoisonSuspects(clock)
     this.#limits = { ...defaults, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
     this.#tasks = new CountGate(this.#limits.tasksPerWorker)
@@ -70,7 +70,7 @@ export class Queue {
   }
 
   /** Waits for its turn. */
-  enter(entry: Entry): Soon<Slot | Refused> {
+  enter(entry: Entry): MaybePromise<Slot | Refused> {
     const place = this.turns.place(entry.position)
     // Who had its turn before does not wait for it again: after a crash it may have what those before it need, which had left the line.
     if (place && !entry.admitted && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
@@ -88,7 +88,7 @@ export class Queue {
     return this.#slot(entry, place)
   }
 
-  #slot(entry: Entry, place: Place | undefined): Soon<Slot | Refused> {
+  #slot(entry: Entry, place: Place | undefined): MaybePromise<Slot | Refused> {
     const slot = new Slot(this, entry, place)
     const refused = this.take(slot)
     if (refused instanceof Promise) return refused.then((why) => why ?? slot)
@@ -96,7 +96,7 @@ export class Queue {
   }
 
   /** Everything it needs, at once or in turn. Null when the slot has it all. */
-  take(slot: Slot): Soon<Refused | null> {
+  take(slot: Slot): MaybePromise<Refused | null> {
     slot.gates = this.#gatesOf(slot)
     slot.places = fleetPlaces(slot, this.#limits, this.inCompany())
     for (const gate of slot.gates) gate.used(1)

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 /** What has run so long without harm need not be waited for: it may run for hours. */
 const probationMs = 5_000
 
-export class LastChances {
+export class PoisonSuspects {
   readonly #clock: Clock
   /** How each that is in it leaves, by call. */
   readonly #in = new Map<string, () => void>()

@@ -1,13 +1,13 @@
 // A call's place among those that run: left while it waits for the outside, taken again when it comes back.
 
 import { PawlError } from '../../core/errors.ts'
-import type { Families } from './nested-calls.ts'
+import type { NestedCallGroups } from './nested-calls.ts'
 import type { Gate, Guest } from './gates.ts'
 import type { Place } from './batch-order.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
 import type { TaskTerms } from '../../store/records/task-terms.ts'
 import type { FleetPlace } from '../../engine/engine.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Tool } from '../../tools/tool.ts'
 
 export interface Entry {
@@ -31,10 +31,10 @@ export type Refused = 'overloaded' | 'would_deadlock' | 'batch_failed' | 'stoppe
 
 /** The queue as a slot sees it. */
 interface SlotQueue {
-  take(slot: Slot): Soon<Refused | null>
+  take(slot: Slot): MaybePromise<Refused | null>
   release(slot: Slot): void
   readonly turns: { left(place: Place): void }
-  readonly families: Families
+  readonly families: NestedCallGroups
 }
 
 const none: readonly Gate[] = []

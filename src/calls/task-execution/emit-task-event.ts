@@ -1,7 +1,7 @@
 // ctx.emit (TASK-7): a task tells an event that its tool declares, once for each key or place in the body, however often the body runs. One that
 // is declared as terminal ends the task, also when its worker dies before the body has ended.
 
-import type { Invocation, ToSettle } from '../../engine/engine.ts'
+import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { emittedName } from '../../store/records/task-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
@@ -18,7 +18,7 @@ import type { RunOfTask } from './task-run.ts'
 const terminalKey = 'emitted'
 
 export function emitting(around: Around, run: RunOfTask | null, inside: Inside): ToolContext['emit'] {
-  const { invocation, tool, host } = around
+  const { execution, tool, host } = around
   let count = 0
   return async (type, payload, { key } = {}) => {
     inside.leaf('emit')
@@ -53,9 +53,9 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
     // Without a key the place in the body names it, and what it says may differ from run to run.
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
-      await invocation.run({ key: id, input, once: false }, async () => {
+      await execution.run({ key: id, input, once: false }, async () => {
         inside.leaf('emit') // what is not recorded is not kept beside it either
-        const { position } = invocation.request
+        const { position } = execution.request
         const { id: task } = run.terms
         // In the order in which they are told, over all attempts: one may begin where the one before had come to.
         const number = run.run.emitted + 1
@@ -65,17 +65,17 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
         const kept = { ...emittedName(position, task, number), value: JSON.stringify(row) }
         const notice = declared.wake
           ? run.notice('event', `${type}: ${host.redact.text(value)}`)
-          : { keep: [], tells: [] }
+          : { documents: [], tells: [] }
         return {
           done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null',
           beside: {
-            keep: [kept, ...notice.keep],
+            documents: [kept, ...notice.documents],
             tells: [{ type: 'task.event', body: { task, type, number } }, ...notice.tells],
           },
         }
       })
       // From here on it is over, whatever its body still does.
-      const told = declared.terminal ? endedBy(invocation) : null
+      const told = declared.terminal ? endedBy(execution) : null
       if (told) around.pace?.told(told)
     } catch (error) {
       if (error instanceof PawlError && error.code === 'replay_mismatch')
@@ -92,8 +92,8 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
 }
 
 /** How a task ends that has said so itself; null if it has not. */
-export function endedBy(invocation: Invocation): ToSettle | null {
-  const said = invocation.options.task ? invocation.recorded(terminalKey) : null
+export function endedBy(execution: Execution): ToSettle | null {
+  const said = execution.options.task ? execution.recorded(terminalKey) : null
   if (!said || !('done' in said)) return null
   const { ended, payload } = decode(said.done) as { ended: 'succeeded' | 'failed'; payload: Json }
   if (ended === 'succeeded') return { settle: successOf(payload) }

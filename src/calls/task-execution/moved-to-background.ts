@@ -1,11 +1,15 @@
 // A call that somebody waited for and that was moved to the background: it does not know so itself, as whoever moved it may have been another process.
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { noticeOf } from '../../store/records/notice.ts'
 import { movedId, noticeKey, taskName, type TaskRow } from '../../store/records/task-record.ts'
 import type { CallHost } from '../ports.ts'
 
-async function movedRow({ beside, request, options }: Invocation): Promise<{ id: string; row: TaskRow } | null> {
+async function movedRow({
+  attached: beside,
+  request,
+  options,
+}: Execution): Promise<{ id: string; row: TaskRow } | null> {
   if (options.task || options.root !== undefined) return null
   const id = movedId(request.uid)
   const row = await beside.read(taskName(request.position, id))
@@ -13,19 +17,19 @@ async function movedRow({ beside, request, options }: Invocation): Promise<{ id:
 }
 
 /** With its end: its session hears of it soon. */
-export async function movedEnds(invocation: Invocation, host: CallHost): Promise<void> {
-  if (!host.wakes.inARow) return
-  const moved = await movedRow(invocation)
+export async function movedEnds(execution: Execution, host: CallHost): Promise<void> {
+  if (!host.wakes.maxConsecutive) return
+  const moved = await movedRow(execution)
   if (!moved || moved.row.wake === 'silent') return
-  invocation.beside.ends()
-  invocation.beside.keep(...host.wakes.rows(invocation.request.position, moved.id))
+  execution.attached.ends()
+  execution.attached.keep(...host.wakes.rows(execution.request.position, moved.id))
 }
 
 /** It lost its worker and goes on: a session that hears all is told. Whether it was moved. */
-export async function movedGoesOn(invocation: Invocation, host: CallHost, attempt: number): Promise<boolean> {
-  const moved = await movedRow(invocation)
+export async function movedGoesOn(execution: Execution, host: CallHost, attempt: number): Promise<boolean> {
+  const moved = await movedRow(execution)
   if (!moved) return false
-  const { position, uid } = invocation.request
+  const { position, uid } = execution.request
   if (moved.row.wake !== 'on_activity') return true
   const at = host.clock.now()
   const text = `It goes on where it was (attempt ${attempt}).`
@@ -36,7 +40,7 @@ export async function movedGoesOn(invocation: Invocation, host: CallHost, attemp
     title: moved.row.title,
     text,
   })
-  invocation.beside.keep(row, ...host.wakes.rows(position, row.key))
-  invocation.beside.tell('notice.added', added)
+  execution.attached.keep(row, ...host.wakes.rows(position, row.key))
+  execution.attached.tell('notice.added', added)
   return true
 }

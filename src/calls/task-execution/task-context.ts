@@ -39,8 +39,8 @@ function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): 
 }
 
 export function taskContext(around: Around, run: RunOfTask, inside: Inside): TaskContext {
-  const { invocation, host } = around
-  const { position } = invocation.request
+  const { execution, host } = around
+  const { position } = execution.request
   const { id } = run.terms
   const counts = new Map<string, number>()
   const next = (what: string): number => {
@@ -53,12 +53,12 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     const number = next(name)
     inside.entry()
     const deadlineMs = milliseconds(deadline ?? defaultDeadline, 'The deadline of a signal')
-    const wait = await invocation.wait({
+    const wait = await execution.wait({
       name: signalWait(name, number),
       deadlineMs,
       terms: {},
     })
-    const mark = await invocation.tally({
+    const mark = await execution.tally({
       key: signalMark(name, number),
       names: [signalsName(position, id, name)],
       count([kept]) {
@@ -66,12 +66,12 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
           wait.id,
           kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals),
         )
-        return { keep: [JSON.stringify(signals)], mark: JSON.stringify(heard) }
+        return { documents: [JSON.stringify(signals)], mark: JSON.stringify(heard) }
       },
     })
     const heard = JSON.parse(mark) as Heard
     if ('have' in heard) return fromRow(heard.have) as T
-    const resolution = await inside.outside(() => invocation.answer(wait, around.signal))
+    const resolution = await inside.outside(() => execution.answer(wait, around.signal))
     if ('value' in resolution) return resolution.value as T
     throw new WaitError(resolution)
   }
@@ -88,7 +88,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     inside.entry()
     const message = `${id}.${number}`
     if (typeof text !== 'string') throw new PawlError('value_invalid', 'The text of a message must be a string.')
-    await invocation.run({ key: `message:${number}`, input: null, once: false }, async () => {
+    await execution.run({ key: `message:${number}`, input: null, once: false }, async () => {
       inside.leaf('task.message') // what is not recorded is not kept beside it either
       const at = host.clock.now()
       const row: TaskMessage = {
@@ -114,7 +114,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       return {
         done: 'null',
         beside: {
-          keep: [kept, ...notice.keep],
+          documents: [kept, ...notice.documents],
           tells: [
             { type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } },
             ...notice.tells,
@@ -133,7 +133,7 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     async artifact({ name, type = 'file', path, url }) {
       inside.leaf('task.artifact')
       run.update({ artifact: artifactOf(name, type, path, url) })
-      invocation.beside.tell('task.artifact', { task: id, artifacts: run.run.artifacts.length })
+      execution.attached.tell('task.artifact', { task: id, artifacts: run.run.artifacts.length })
       await run.flushed()
     },
     async link(remote) {

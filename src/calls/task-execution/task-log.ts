@@ -3,7 +3,7 @@
 
 import { growingLog, type GrowingLog, rowsOfAppend, rowsOfLog } from '../../storage/files/growing-log.ts'
 import { rowsOfNew } from '../../storage/files/file-rows.ts'
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import type { TaskRun } from '../../store/records/task-record.ts'
 import type { Clock } from '../../core/clock.ts'
 
@@ -12,7 +12,7 @@ export const longestLog = 262_144
 const cutLine = `\n[system] background output truncated at ${longestLog} characters\n`
 
 export class TaskLog {
-  readonly #invocation: Invocation
+  readonly #execution: Execution
   readonly #path: string
   readonly #clock: Clock
   #log: GrowingLog | null
@@ -25,18 +25,18 @@ export class TaskLog {
   #open = false
 
   /** As far as an earlier attempt has come with it. */
-  static async open(invocation: Invocation, path: string, run: TaskRun, clock: Clock): Promise<TaskLog> {
-    const { position } = invocation.request
-    const kept = async (name: Parameters<Invocation['beside']['read']>[0]) => {
-      const value = await invocation.beside.read(name)
+  static async open(execution: Execution, path: string, run: TaskRun, clock: Clock): Promise<TaskLog> {
+    const { position } = execution.request
+    const kept = async (name: Parameters<Execution['attached']['read']>[0]) => {
+      const value = await execution.attached.read(name)
       return value === null ? undefined : { ...name, revision: 0, value }
     }
-    const log = run.log.characters > 0 ? await growingLog({ kept }, position, path) : undefined
-    return new TaskLog(invocation, path, run, clock, log ?? null)
+    const log = run.log.characters > 0 ? await growingLog({ document: kept }, position, path) : undefined
+    return new TaskLog(execution, path, run, clock, log ?? null)
   }
 
-  private constructor(invocation: Invocation, path: string, run: TaskRun, clock: Clock, log: GrowingLog | null) {
-    this.#invocation = invocation
+  private constructor(execution: Execution, path: string, run: TaskRun, clock: Clock, log: GrowingLog | null) {
+    this.#execution = execution
     this.#path = path
     this.#clock = clock
     this.#log = log
@@ -62,24 +62,24 @@ export class TaskLog {
   gather(): TaskRun['log'] | null {
     if (this.#waiting === '') return null
     const at = this.#clock.now()
-    const { position, uid } = this.#invocation.request
+    const { position, uid } = this.#execution.request
     const made = this.#log
-      ? { keep: [], log: this.#log }
+      ? { documents: [], log: this.#log }
       : rowsOfLog(position, this.#path, { at, version: `${uid}.log` })
     const grown = rowsOfAppend(position, made.log, this.#waiting, at)
     this.#log = grown.log
     this.#waiting = ''
     // Of a new log both say what it is: the last word counts.
-    this.#invocation.beside.keep(...made.keep)
-    this.#invocation.beside.keep(...grown.keep)
+    this.#execution.attached.keep(...made.documents)
+    this.#execution.attached.keep(...grown.documents)
     return { characters: this.#characters, cut: this.#cut }
   }
 
   /** A whole file beside the log. */
   file(path: string, text: string): void {
-    const { position, uid } = this.#invocation.request
-    const { keep } = rowsOfNew(position, path, text, { at: this.#clock.now(), version: `${uid}.file` })
-    this.#invocation.beside.keep(...keep)
+    const { position, uid } = this.#execution.request
+    const { documents } = rowsOfNew(position, path, text, { at: this.#clock.now(), version: `${uid}.file` })
+    this.#execution.attached.keep(...documents)
   }
 
   /** Every line says its stream; one that is open is ended by another stream. */

@@ -1,7 +1,7 @@
 // What the runner of a task tells of it (TASK-3, TASK-4): status, progress, output, artifacts, its end. Gathered, and written by whoever
 // holds the call together with what else it writes, so that a worker which lost the call can write none of it.
 
-import type { Invocation, StepBeside, ToSettle } from '../../engine/engine.ts'
+import type { Execution, StepBeside, ToSettle } from '../../engine/engine.ts'
 import { noticeOf } from '../../store/records/notice.ts'
 import {
   logPath,
@@ -21,7 +21,7 @@ import type { TaskTerms } from '../../store/records/task-terms.ts'
 import type { TaskProgress } from '../../core/task-state.ts'
 import { frame } from '../../core/ids.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { type Json, toRow } from '../../core/value.ts'
 import type { CallHost } from '../ports.ts'
 import { TaskLog } from './task-log.ts'
@@ -29,33 +29,32 @@ import { TaskLog } from './task-log.ts'
 /** How soon what is told is on record, at the latest. */
 const everyMs = 500
 
-const runs = new WeakMap<Invocation, RunOfTask>()
+const runs = new WeakMap<Execution, RunOfTask>()
 
 /** By place and id, of tasks that a runtime runs: what is called under one belongs to it. */
 const open = new WeakMap<CallHost, Map<string, RunOfTask>>()
-const placeOf = ({ position }: Invocation['request'], id: string): string =>
-  frame(position.tenant, position.session, id)
+const placeOf = ({ position }: Execution['request'], id: string): string => frame(position.tenant, position.session, id)
 
 /** Of the task that a call is, or runs under; null if it does not, or if that is taken up elsewhere. */
-export const runUnder = (invocation: Invocation, host: CallHost): RunOfTask | null => {
-  const { task, inTask } = invocation.options
+export const runUnder = (execution: Execution, host: CallHost): RunOfTask | null => {
+  const { task, inTask } = execution.options
   return task
-    ? runOf(invocation)
+    ? runOf(execution)
     : inTask === undefined
       ? null
-      : (open.get(host)?.get(placeOf(invocation.request, inTask)) ?? null)
+      : (open.get(host)?.get(placeOf(execution.request, inTask)) ?? null)
 }
 
 /** Of a call that is a task and was opened; null for others. */
-export const runOf = (invocation: Invocation): RunOfTask | null =>
-  invocation.options.task ? (runs.get(invocation) ?? null) : null
+export const runOf = (execution: Execution): RunOfTask | null =>
+  execution.options.task ? (runs.get(execution) ?? null) : null
 
-export const openRun = (invocation: Invocation, host: CallHost): Promise<RunOfTask> => RunOfTask.open(invocation, host)
+export const openRun = (execution: Execution, host: CallHost): Promise<RunOfTask> => RunOfTask.open(execution, host)
 
 export class RunOfTask {
   readonly terms: TaskTerms
   readonly title: string
-  readonly #invocation: Invocation
+  readonly #execution: Execution
   readonly #host: CallHost
   readonly #log: TaskLog
   #run: TaskRun
@@ -66,40 +65,40 @@ export class RunOfTask {
   #starts: boolean
 
   /** As it stands on record: an earlier worker may have told something. */
-  static async open(invocation: Invocation, host: CallHost): Promise<RunOfTask> {
-    const terms = invocation.options.task as TaskTerms
-    const { position } = invocation.request
+  static async open(execution: Execution, host: CallHost): Promise<RunOfTask> {
+    const terms = execution.options.task as TaskTerms
+    const { position } = execution.request
     const [run, row] = await Promise.all([
-      invocation.beside.read(runName(position, terms.id)),
-      invocation.beside.read(taskName(position, terms.id)),
+      execution.attached.read(runName(position, terms.id)),
+      execution.attached.read(taskName(position, terms.id)),
     ])
     const { title } = (row === null ? { title: terms.id } : JSON.parse(row)) as Pick<TaskRow, 'title'>
     const before = run === null ? newRun : (JSON.parse(run) as TaskRun)
-    const log = await TaskLog.open(invocation, logPath(terms.id), before, host.clock)
-    const made = new RunOfTask(invocation, host, terms, title, before, log)
-    runs.set(invocation, made)
+    const log = await TaskLog.open(execution, logPath(terms.id), before, host.clock)
+    const made = new RunOfTask(execution, host, terms, title, before, log)
+    runs.set(execution, made)
     const others = open.get(host) ?? new Map<string, RunOfTask>()
-    open.set(host, others.set(placeOf(invocation.request, terms.id), made))
+    open.set(host, others.set(placeOf(execution.request, terms.id), made))
     return made
   }
 
   private constructor(
-    invocation: Invocation,
+    execution: Execution,
     host: CallHost,
     terms: TaskTerms,
     title: string,
     run: TaskRun,
     log: TaskLog,
   ) {
-    this.#invocation = invocation
+    this.#execution = execution
     this.#host = host
     this.terms = terms
     this.title = title
     this.#run = run
     this.#log = log
-    this.#starts = invocation.attempt > 0
+    this.#starts = execution.attempt > 0
     // Nothing more is told by an execution that no longer counts; one whose worker closes gives back what it had to tell.
-    invocation.onStop((why) => {
+    execution.onStop((why) => {
       if (!('over' in why)) return
       this.#closes()
       if (why.over.code === 'runtime_closed') this.gather()
@@ -126,7 +125,7 @@ export class RunOfTask {
 
   /** Secrets are out of it. */
   output(text: string, stream: string): void {
-    this.#log.add(text, stream, this.#invocation.attempt)
+    this.#log.add(text, stream, this.#execution.attempt)
     this.#soon()
   }
 
@@ -136,7 +135,7 @@ export class RunOfTask {
 
   /** Told at the next moment; see `flushed`. */
   update(said: Omit<TaskUpdate, 'attempt'>): void {
-    const next = updated(this.#run, { attempt: this.#invocation.attempt, ...said }, this.#host.clock.now())
+    const next = updated(this.#run, { attempt: this.#execution.attempt, ...said }, this.#host.clock.now())
     if (next === this.#run) return
     this.#run = next
     this.#told = true
@@ -145,27 +144,27 @@ export class RunOfTask {
 
   /** For the session, where its policy wants to hear of it: what is to be kept and told for that. */
   notice(about: NoticeRow['about'], text: string): StepBeside {
-    if (!hears(this.terms.wake, about)) return { keep: [], tells: [] }
+    if (!hears(this.terms.wake, about)) return { documents: [], tells: [] }
     const at = this.#host.clock.now()
-    const { position, uid } = this.#invocation.request
+    const { position, uid } = this.#execution.request
     // That it was lost is told before the next attempt has begun: it takes no number of the one that is gone.
-    const writer = `${uid}:${this.#invocation.attempt}${about === 'lost' ? ':lost' : ''}`
+    const writer = `${uid}:${this.#execution.attempt}${about === 'lost' ? ':lost' : ''}`
     const key = noticeKey(at, writer, ++this.#notices)
     const { row, added } = noticeOf(position, key, { at, about, task: this.terms.id, title: this.title, text })
-    return { keep: [row, ...this.#host.wakes.rows(position, key)], tells: [{ type: 'notice.added', body: added }] }
+    return { documents: [row, ...this.#host.wakes.rows(position, key)], tells: [{ type: 'notice.added', body: added }] }
   }
 
   /** The same, with what is written next. */
   tell(about: NoticeRow['about'], text: string): void {
-    const { keep, tells } = this.notice(about, text)
-    this.#invocation.beside.keep(...keep)
-    for (const { type, body } of tells) this.#invocation.beside.tell(type, body)
+    const { documents, tells } = this.notice(about, text)
+    this.#execution.attached.keep(...documents)
+    for (const { type, body } of tells) this.#execution.attached.tell(type, body)
   }
 
   /** Durable when it resolves. */
   async flushed(): Promise<void> {
     this.gather()
-    await this.#invocation.beside.flush()
+    await this.#execution.attached.flush()
   }
 
   /** Durable when it resolves; whoever takes it up opens it anew. */
@@ -177,7 +176,7 @@ export class RunOfTask {
   /** With what is written next. */
   gather(): void {
     this.#quiet()
-    const { beside, request, stopped } = this.#invocation
+    const { attached: beside, request, stopped } = this.#execution
     if (stopped && 'over' in stopped && stopped.over.code !== 'runtime_closed') return
     const log = this.#log.gather()
     if (log) {
@@ -191,16 +190,16 @@ export class RunOfTask {
   }
 
   /** The last word: what came of it is on record together with the outcome. */
-  end({ settle }: ToSettle): Soon<void> {
+  end({ settle }: ToSettle): MaybePromise<void> {
     // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10). Looked for only where
     // there may be some: its places are free by now, and whoever is next finds them taken until its end is on record.
     if (!this.#starts) return this.#ends(settle, null)
-    return this.#host.endOfTask(this.#invocation).then((chore) => this.#ends(settle, chore))
+    return this.#host.endOfTask(this.#execution).then((chore) => this.#ends(settle, chore))
   }
 
   #ends(settle: Outcome, chore: Awaited<ReturnType<CallHost['endOfTask']>>): void {
     this.gather()
-    this.#invocation.beside.ends()
+    this.#execution.attached.ends()
     if (settle.status === 'cancelled') this.#log.add(`${settle.cancellation.message}\n`, 'system', this.#run.attempt)
     this.update({ over: true })
     this.gather()
@@ -214,13 +213,13 @@ export class RunOfTask {
             : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
     if (this.terms.wake !== 'silent')
-      this.#invocation.beside.keep(...this.#host.wakes.rows(this.#invocation.request.position, this.terms.id))
+      this.#execution.attached.keep(...this.#host.wakes.rows(this.#execution.request.position, this.terms.id))
     // That it ended is told by its end, where that is told at all.
     if (this.terms.wake === 'silent' && endOf(settle) === 'abandoned')
       this.tell('lost', `It is abandoned. ${settle.status === 'failure' ? settle.failure.message : whyUnknown(settle)}`)
     if (chore) {
-      this.#invocation.beside.put(chore.asked)
-      this.#invocation.beside.keep(...chore.keep)
+      this.#execution.attached.put(chore.asked)
+      this.#execution.attached.keep(...chore.documents)
     }
     this.#closes()
   }
@@ -232,13 +231,13 @@ export class RunOfTask {
 
   /** Nothing runs under it here any more. */
   #closes(): void {
-    const place = placeOf(this.#invocation.request, this.terms.id)
+    const place = placeOf(this.#execution.request, this.terms.id)
     const all = open.get(this.#host)
     if (all?.get(place) === this) all.delete(place)
   }
 
   #soon(): void {
-    const { stopped } = this.#invocation
+    const { stopped } = this.#execution
     if (this.#callOff || (stopped && 'over' in stopped)) return
     this.#callOff = this.#host.clock.timer(everyMs, () => {
       this.#callOff = null

@@ -6,11 +6,11 @@ import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode } from '../../core/value.ts'
 import type { Settled } from '../engine.ts'
-import type { LocalInvocation } from './execution.ts'
-import { Places } from '../../store/records/position-map.ts'
+import type { LocalExecution } from './execution.ts'
+import { PositionMap } from '../../store/records/position-map.ts'
 import type { CallTimes } from '../../store/records/call-times.ts'
 
-export class Live {
+export class ActiveCall {
   readonly uid: string
   readonly position: CallPosition
   readonly hash: string
@@ -30,7 +30,7 @@ export class Live {
   newsWhileHeld = false
   /** When the execution that holds it, or held it last, has ended. */
   driving: Promise<void> | null = null
-  #invocation: LocalInvocation | null = null
+  #execution: LocalExecution | null = null
   #onRest: (() => void) | null = null
 
   constructor({ uid, position, hash, options }: CallRecord) {
@@ -54,19 +54,19 @@ export class Live {
   }
 
   /** While this worker holds it. */
-  get invocation(): LocalInvocation | null {
-    return this.#invocation
+  get execution(): LocalExecution | null {
+    return this.#execution
   }
 
-  hold(invocation: LocalInvocation): void {
-    this.#invocation = invocation
+  hold(execution: LocalExecution): void {
+    this.#execution = execution
     this.parked = false
-    invocation.onIdle = () => this.#onRest?.()
+    execution.onIdle = () => this.#onRest?.()
   }
 
   /** It was claimed anew: an execution that held it before is lost, and not heard any more. When that one has ended, if there is one. */
   lost(fence: number): Promise<void> | null {
-    const before = this.#invocation
+    const before = this.#execution
     if (!before || before.request.fence === fence) return null
     this.release()
     before.end(new PawlError('lease_lost'))
@@ -75,7 +75,7 @@ export class Live {
 
   /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
   release(): void {
-    this.#invocation = null
+    this.#execution = null
     this.#onRest?.()
   }
 
@@ -103,7 +103,7 @@ export class Live {
 }
 
 /** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */
-export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number, clock: Clock): Promise<void> {
+export async function finished(lives: ReadonlyMap<string, ActiveCall>, graceMs: number, clock: Clock): Promise<void> {
   let late = graceMs === 0
   let callOff = (): void => {}
   const patience = new Promise<void>((resolve) => {
@@ -120,21 +120,21 @@ export async function finished(lives: ReadonlyMap<string, Live>, graceMs: number
 }
 
 /** Those that this worker drives and that are not idle. A body that may run again and waits for nothing but idle calls of its own is. */
-function busy(lives: ReadonlyMap<string, Live>): Live[] {
-  const held = [...lives.values()].filter(({ invocation, parked }) => invocation !== null || parked)
+function busy(lives: ReadonlyMap<string, ActiveCall>): ActiveCall[] {
+  const held = [...lives.values()].filter(({ execution, parked }) => execution !== null || parked)
   const under = Map.groupBy(held, ({ parent }) => parent)
-  const isIdle = (live: Live): boolean => {
-    if (live.invocation === null || live.invocation.idle) return true
-    const own = live.invocation.mayBeIdle ? under.get(live.uid) : undefined
+  const isIdle = (live: ActiveCall): boolean => {
+    if (live.execution === null || live.execution.idle) return true
+    const own = live.execution.mayBeIdle ? under.get(live.uid) : undefined
     return own !== undefined && own.every(isIdle)
   }
   return held.filter((live) => !isIdle(live))
 }
 
-export class Lives {
-  readonly byUid = new Map<string, Live>()
+export class ActiveCalls {
+  readonly byUid = new Map<string, ActiveCall>()
   /** A start that still asks the store stands here too, so that two starts of one call are one. */
-  readonly #places = new Places<Live | Promise<Live>>()
+  readonly #places = new PositionMap<ActiveCall | Promise<ActiveCall>>()
   readonly #clock: Clock
   #release = (): void => {}
 
@@ -142,11 +142,11 @@ export class Lives {
     this.#clock = clock
   }
 
-  at(position: CallPosition): Live | Promise<Live> | undefined {
+  at(position: CallPosition): ActiveCall | Promise<ActiveCall> | undefined {
     return this.#places.get(position)
   }
 
-  stand(position: CallPosition, live: Live | Promise<Live>): void {
+  stand(position: CallPosition, live: ActiveCall | Promise<ActiveCall>): void {
     this.#places.set(position, live)
     if (live instanceof Promise) live.catch(() => this.#places.delete(position))
   }
@@ -156,19 +156,19 @@ export class Lives {
   }
 
   /** The one that is there, or a new one. */
-  of(record: CallRecord): Live {
+  of(record: CallRecord): ActiveCall {
     return this.byUid.get(record.uid) ?? this.add(record)
   }
 
-  add(record: CallRecord): Live {
+  add(record: CallRecord): ActiveCall {
     // A call that is on its way here keeps the program alive: nothing else may, while it sleeps or waits.
     if (this.byUid.size === 0) this.#release = this.#clock.hold()
-    const live = new Live(record)
+    const live = new ActiveCall(record)
     this.byUid.set(live.uid, live)
     return live
   }
 
-  forget(live: Live): void {
+  forget(live: ActiveCall): void {
     if (this.byUid.delete(live.uid) && this.byUid.size === 0) this.#release()
   }
 
@@ -178,7 +178,7 @@ export class Lives {
   }
 
   /** Tells whoever waits for it. */
-  ended(live: Live, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
+  ended(live: ActiveCall, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
     live.release()
     live.ended = true
     this.forget(live)
@@ -188,9 +188,9 @@ export class Lives {
 
   /** What is held is given back, and nobody is told anything but this any more. */
   async close(why: PawlError): Promise<void> {
-    const held = [...this.byUid.values()].flatMap(({ invocation }) => invocation ?? [])
-    for (const invocation of held) invocation.held.end(why)
-    await Promise.allSettled(held.map((invocation) => invocation.handBack()))
+    const held = [...this.byUid.values()].flatMap(({ execution }) => execution ?? [])
+    for (const execution of held) execution.held.end(why)
+    await Promise.allSettled(held.map((execution) => execution.handBack()))
     for (const live of this.byUid.values()) live.reject(why)
     this.#release()
   }

@@ -2,8 +2,8 @@
 // that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
 
 import { type CallPosition, type CallRecord, progressOf } from '../../store/records/call-record.ts'
-import type { Host } from './engine-state.ts'
-import { readable } from '../../store/read-or-report.ts'
+import type { EngineState } from './engine-state.ts'
+import { unlessUnreadable } from '../../store/read-or-report.ts'
 
 const page = 64
 /** Nobody else is there who could take some of them. */
@@ -23,8 +23,8 @@ interface SweepHost {
 
 const none: ReadonlyMap<string, CallPosition> = new Map()
 
-export class Sweeper {
-  readonly #host: Host
+export class ClaimLoop {
+  readonly #host: EngineState
   readonly #tools: () => readonly string[]
   readonly #drives: (uid: string) => number | null
   readonly #take: Take
@@ -36,7 +36,7 @@ export class Sweeper {
   #again = false
   #stopped = false
 
-  constructor(host: Host, how: SweepHost) {
+  constructor(host: EngineState, how: SweepHost) {
     this.#host = host
     this.#tools = how.tools
     this.#drives = how.drives
@@ -108,7 +108,7 @@ export class Sweeper {
 
   /** One that was lost and claimed back is not driven by what is left of the lost execution. */
   async #isDriven(uid: string): Promise<boolean> {
-    const record = await readable(
+    const record = await unlessUnreadable(
       () => this.#host.store.call(uid),
       () => {},
     )
@@ -127,7 +127,7 @@ export class Sweeper {
     const released = new Map<string, CallPosition>()
     for (const [uid, position] of this.#orphans) {
       // One that cannot be opened stays as it is; what else waits to be let go of is.
-      const record = await readable(
+      const record = await unlessUnreadable(
         () => store.call(uid),
         () => {},
       )

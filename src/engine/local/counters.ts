@@ -10,8 +10,8 @@ import type { EventBodies, EventType, NewEvent } from '../../store/records/event
 import { PawlError } from '../../core/errors.ts'
 import { frame } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Change, Guard, KeptName, Store, Written } from '../../store/store.ts'
-import type { Stop, Tally } from '../engine.ts'
+import type { Change, Guard, DocumentName, Store, Written } from '../../store/store.ts'
+import type { Stop, CounterUpdate } from '../engine.ts'
 
 /** How many calls are counted in one change. */
 const mostAtOnce = 200
@@ -27,7 +27,7 @@ export interface ToCount {
     event<T extends EventType>(type: T, at: number, body: EventBodies[T]): NewEvent
   }
   readonly known: { step(key: string): StepRecord | undefined; keep(step: StepRecord): void }
-  readonly tally: Tally
+  readonly tally: CounterUpdate
 }
 
 interface Waiting extends ToCount {
@@ -37,7 +37,7 @@ interface Waiting extends ToCount {
 
 /** What is kept under a name, as far as this worker knows. */
 interface Row {
-  readonly name: KeptName
+  readonly name: DocumentName
   readonly revision: number
   readonly value: string | null
   readonly secret?: true
@@ -50,10 +50,10 @@ interface Lane {
   readonly rows: Map<string, Row>
 }
 
-const placeOf = ({ of, tenant, session, key }: KeptName): string => frame(of, tenant, session, key)
+const placeOf = ({ of, tenant, session, key }: DocumentName): string => frame(of, tenant, session, key)
 const isOver = ({ held: { stopped } }: ToCount): boolean => stopped !== null && 'over' in stopped
 
-export class Tallies {
+export class Counters {
   readonly #store: Store
   readonly #clock: Clock
   readonly #lanes = new Map<string, Lane>()
@@ -67,7 +67,7 @@ export class Tallies {
     const found = call.known.step(call.tally.key)
     if (found) return found.value as string
     return new Promise((resolve, reject) => {
-      const place = placeOf(call.tally.names[0] as KeptName)
+      const place = placeOf(call.tally.names[0] as DocumentName)
       const open = this.#lanes.get(place)
       const lane = open ?? { waiting: [], rows: new Map<string, Row>() }
       lane.waiting.push({ ...call, resolve, reject })
@@ -120,12 +120,12 @@ export class Tallies {
   }
 
   async #read(group: readonly Waiting[], { rows }: Lane): Promise<void> {
-    const missing = new Map<string, KeptName>()
+    const missing = new Map<string, DocumentName>()
     for (const { tally } of group)
       for (const name of tally.names) if (!rows.has(placeOf(name))) missing.set(placeOf(name), name)
     await Promise.all(
       [...missing].map(async ([place, name]) => {
-        const { revision = 0, value = null } = (await this.#store.kept(name)) ?? {}
+        const { revision = 0, value = null } = (await this.#store.document(name)) ?? {}
         rows.set(place, { name, revision, value })
       }),
     )
@@ -141,12 +141,12 @@ export class Tallies {
     const at = this.#clock.now()
     const steps = group.map(({ held, tally }) => {
       const before = tally.names.map((name) => rows.get(placeOf(name)) ?? (lane.rows.get(placeOf(name)) as Row))
-      const { keep, mark } = tally.count(before.map(({ value }) => value))
+      const { documents, mark } = tally.count(before.map(({ value }) => value))
       const sealed = tally.secret ? { secret: true as const } : {}
-      if (tally.tells && keep.some((value, order) => value !== before[order]?.value))
+      if (tally.tells && documents.some((value, order) => value !== before[order]?.value))
         events.push(held.event(tally.tells.type, at, tally.tells.body))
       for (const [order, { name, revision }] of before.entries())
-        rows.set(placeOf(name), { name, revision, value: keep[order] as string | null, ...sealed })
+        rows.set(placeOf(name), { name, revision, value: documents[order] as string | null, ...sealed })
       return { call: held.request.uid, key: tally.key, state: 'done' as const, input: null, value: mark, round: 1, at }
     })
     const all = [...rows.values()]
@@ -154,9 +154,9 @@ export class Tallies {
       ...group.map(({ held: { request } }) => ({ kind: 'holds' as const, call: request.uid, fence: request.fence })),
       ...all.map(({ name, revision }) => ({ kind: 'kept' as const, revision, ...name })),
     ]
-    const keep = all.map(({ name, value, secret }) => ({ ...name, value, ...(secret ? { secret } : {}) }))
+    const documents = all.map(({ name, value, secret }) => ({ ...name, value, ...(secret ? { secret } : {}) }))
     const next = all.map((row) => ({ ...row, revision: row.value === null ? 0 : row.revision + 1 }))
-    return { change: { guards, steps, keep, events }, steps, rows: next }
+    return { change: { guards, steps, documents: documents, events }, steps, rows: next }
   }
 }
 

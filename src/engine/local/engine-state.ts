@@ -8,11 +8,11 @@ import type { Logger } from '../../tools/context/context.ts'
 import { Answers } from './waits/wait-answers.ts'
 import { Lease } from './leases/lease.ts'
 import type { LocalEngineOptions } from './options.ts'
-import { FleetPlaces } from './leases/semaphores.ts'
-import { Tallies } from './counters.ts'
+import { FleetSemaphores } from './leases/semaphores.ts'
+import { Counters } from './counters.ts'
 import { Timers, Waiters } from './waits/timers.ts'
 
-export interface Host {
+export interface EngineState {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
@@ -21,20 +21,20 @@ export interface Host {
   readonly lease: Lease
   readonly timers: Timers
   readonly waiters: Waiters
-  readonly places: FleetPlaces
+  readonly places: FleetSemaphores
   readonly answers: Answers
-  readonly tallies: Tallies
+  readonly tallies: Counters
   /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
   readonly closing: () => boolean
 }
 
-export function openHost(options: LocalEngineOptions, closing: () => boolean): Host {
+export function openEngineState(options: LocalEngineOptions, closing: () => boolean): EngineState {
   const { store, clock, ids, keys, logger, judge } = options
   const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
   const waiters = new Waiters(store)
   const answers = new Answers({ store, clock, waiters, judge })
   const timers = new Timers({ store, clock, logger, expire: (wait) => answers.expire(wait) })
-  const tallies = new Tallies(store, clock)
+  const tallies = new Counters(store, clock)
   return {
     store,
     clock,
@@ -45,7 +45,7 @@ export function openHost(options: LocalEngineOptions, closing: () => boolean): H
     waiters,
     timers,
     answers,
-    places: new FleetPlaces(options),
+    places: new FleetSemaphores(options),
     tallies,
     closing,
   }

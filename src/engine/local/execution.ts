@@ -21,7 +21,7 @@ import { derived } from '../wait-key.ts'
 import { encodeResolution } from '../../store/records/resolution.ts'
 import {
   type FleetPlace,
-  type Invocation,
+  type Execution,
   NoRoom,
   type StepEnd,
   type StepSpec,
@@ -30,35 +30,35 @@ import {
   type WaitSpec,
 } from '../engine.ts'
 import { CallAsks } from './waits/approval-waits.ts'
-import { Beside } from './leases/attached-writes.ts'
-import { CallPlaces } from './leases/call-semaphores.ts'
+import { AttachedWrites } from './leases/attached-writes.ts'
+import { CallSemaphores } from './leases/call-semaphores.ts'
 import { cancelBefore } from './cancellation/cancel-record.ts'
 import { atRisk, forgiven } from './leases/worker-deaths.ts'
-import { type Ended, HeldCall } from './leases/leased-call.ts'
-import type { Host } from './engine-state.ts'
-import { Known } from './leases/journal-cache.ts'
+import { type Ended, LeasedCall } from './leases/leased-call.ts'
+import type { EngineState } from './engine-state.ts'
+import { JournalCache } from './leases/journal-cache.ts'
 import { park, type Parked } from './waits/park.ts'
 import type { Read } from './load-journal.ts'
-import { Waiting } from './waits/body-waits.ts'
+import { BodyWaits } from './waits/body-waits.ts'
 import { CallWaits } from './waits/call-waits.ts'
 
 const noOptions: CallOptions = {}
 const none: never[] = []
 
-export class LocalInvocation implements Invocation {
+export class LocalExecution implements Execution {
   readonly request: CallRecord
   readonly options: CallOptions
   readonly interrupted: Interruption | null
   readonly landed: Resolution | null
-  readonly held: HeldCall
-  readonly #host: Host
-  readonly #known: Known
-  #places: CallPlaces | null = null
+  readonly held: LeasedCall
+  readonly #host: EngineState
+  readonly #known: JournalCache
+  #places: CallSemaphores | null = null
   #asks: CallAsks | null = null
-  #beside: Beside | null = null
+  #beside: AttachedWrites | null = null
   #ownWaits: CallWaits | null = null
   /** The waits and sleeps of the body, and how many steps run. */
-  #waiting: Waiting | null = null
+  #waiting: BodyWaits | null = null
   #running = 0
   /** Its body has begun, in this execution: what is recorded before that does not show that it gets anywhere. */
   #begun = false
@@ -67,14 +67,14 @@ export class LocalInvocation implements Invocation {
   /** What it was before its body was to begin, until it does. */
   #before: CallProgress | null = null
 
-  constructor(host: Host, record: CallRecord, read: Read) {
+  constructor(host: EngineState, record: CallRecord, read: Read) {
     this.#host = host
     this.request = record
-    this.held = new HeldCall(host, record, read.lapses)
+    this.held = new LeasedCall(host, record, read.lapses)
     this.options = read.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
     this.interrupted = interruptionOf(record)
     this.landed = read.landed ?? null
-    this.#known = new Known(read)
+    this.#known = new JournalCache(read)
     if (read.waits?.length) this.asks.goesOn()
     const cancel = cancelBefore(this.#known)
     if (cancel) this.held.cancelledBefore(cancel)
@@ -96,19 +96,19 @@ export class LocalInvocation implements Invocation {
   get retries(): number {
     return this.#known.retries
   }
-  get places(): CallPlaces {
-    this.#places ??= new CallPlaces(this.held, this.options)
+  get places(): CallSemaphores {
+    this.#places ??= new CallSemaphores(this.held, this.options)
     return this.#places
   }
   get asks(): CallAsks {
     this.#asks ??= new CallAsks(this.#host, this.held, this.#known)
     return this.#asks
   }
-  get beside(): Beside {
-    this.#beside ??= new Beside(this.held)
+  get attached(): AttachedWrites {
+    this.#beside ??= new AttachedWrites(this.held)
     return this.#beside
   }
-  get tally(): Invocation['tally'] {
+  get tally(): Execution['tally'] {
     return (tally) => this.#host.tallies.add({ held: this.held, known: this.#known, tally })
   }
   get claimed(): boolean {
@@ -236,7 +236,7 @@ export class LocalInvocation implements Invocation {
     if (this.attempt !== attempt || held.letGo !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)
-    const { keep = none, tells = none } = ('done' in end && end.beside) || {}
+    const { documents = none, tells = none } = ('done' in end && end.beside) || {}
     const events = [
       held.event(`step.${state}`, ended.at, { step: spec.key }),
       ...tells.map(({ type, body }) => held.event(type, ended.at, body)),
@@ -245,7 +245,7 @@ export class LocalInvocation implements Invocation {
       held.held({
         ...(this.#begun ? forgiven(held) : {}),
         steps: [ended],
-        ...(keep.length > 0 ? { keep } : {}),
+        ...(documents.length > 0 ? { documents: documents } : {}),
         events,
       }),
     )
@@ -305,7 +305,7 @@ export class LocalInvocation implements Invocation {
     await this.held.late(this.#step(`late:${attempt}`, state, value, this.retries + 1), attempt)
   }
 
-  trouble(text: string): void {
+  recordDiagnostics(text: string): void {
     this.held.progress = { ...this.held.progress, trouble: text }
   }
 
@@ -374,9 +374,9 @@ export class LocalInvocation implements Invocation {
   }
 
   /** Only while the call is ours. */
-  get #idly(): Waiting {
+  get #idly(): BodyWaits {
     this.held.check()
-    this.#waiting ??= new Waiting(this.#host.clock, () => this.onIdle?.())
+    this.#waiting ??= new BodyWaits(this.#host.clock, () => this.onIdle?.())
     return this.#waiting
   }
 }

@@ -27,33 +27,33 @@ import type {
 } from '../engine.ts'
 import { Cancels } from './cancellation/cancellation.ts'
 import { takeDown } from './cancellation/stop-children.ts'
-import { type Host, openHost } from './engine-state.ts'
+import { type EngineState, openEngineState } from './engine-state.ts'
 import type { LocalEngineOptions } from './options.ts'
-import { LocalInvocation } from './execution.ts'
+import { LocalExecution } from './execution.ts'
 import { handOver } from './shutdown.ts'
 import { heldElsewhere } from './leases/owned-elsewhere.ts'
 import { joined } from './join-existing.ts'
-import type { Live } from './active-calls.ts'
-import { Lives } from './active-calls.ts'
+import type { ActiveCall } from './active-calls.ts'
+import { ActiveCalls } from './active-calls.ts'
 import type { Lease } from './leases/lease.ts'
 import { newRecord } from './new-record.ts'
-import { Outside } from './remote-changes.ts'
+import { RemoteChanges } from './remote-changes.ts'
 import { journalOf, recordedForm } from './load-journal.ts'
 import { arrival, put, submit } from './submit.ts'
-import { Sweeper } from './claim-loop.ts'
+import { ClaimLoop } from './claim-loop.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
 
-const overOf = ({ stopped }: LocalInvocation): PawlError =>
+const overOf = ({ stopped }: LocalExecution): PawlError =>
   stopped && 'over' in stopped ? stopped.over : new PawlError('lease_lost')
 
 export class LocalEngine implements Engine {
-  readonly #host: Host
+  readonly #host: EngineState
   readonly #cancels: Cancels
   readonly #drive: Drive
-  readonly #sweeper: Sweeper
-  readonly #lives: Lives
-  readonly #outside: Outside
+  readonly #sweeper: ClaimLoop
+  readonly #lives: ActiveCalls
+  readonly #outside: RemoteChanges
   readonly #stopListening: () => void
   readonly #works: boolean
   readonly #tools: () => readonly string[]
@@ -63,15 +63,15 @@ export class LocalEngine implements Engine {
   private constructor(options: LocalEngineOptions) {
     const { store, clock } = options
     this.#drive = options.drive
-    this.#lives = new Lives(clock)
+    this.#lives = new ActiveCalls(clock)
     this.#works = options.works ?? true
     this.#tools = options.tools
-    this.#host = openHost(options, () => this.#closing)
+    this.#host = openEngineState(options, () => this.#closing)
     const { waiters, timers } = this.#host
     this.#cancels = new Cancels(options, this.#host.answers, this.#lives)
-    this.#sweeper = new Sweeper(this.#host, {
+    this.#sweeper = new ClaimLoop(this.#host, {
       tools: options.tools,
-      drives: (uid) => this.#lives.byUid.get(uid)?.invocation?.request.fence ?? null,
+      drives: (uid) => this.#lives.byUid.get(uid)?.execution?.request.fence ?? null,
       gone: (position) => options.gone?.(position),
       take: async (records, lapses) => {
         const go = async (): Promise<void> => {
@@ -84,13 +84,13 @@ export class LocalEngine implements Engine {
         else await go()
       },
     })
-    this.#outside = new Outside({
+    this.#outside = new RemoteChanges({
       store,
       waiters,
       timers,
       lives: this.#lives.byUid,
       settled: (record) => void this.#watch(record),
-      broken: (live, error) => (live.invocation ? undefined : this.#unknown(live, error)),
+      broken: (live, error) => (live.execution ? undefined : this.#unknown(live, error)),
     })
     this.#stopListening = store.onHint((hint) => this.#hinted(hint))
   }
@@ -139,7 +139,7 @@ export class LocalEngine implements Engine {
   }
 
   async recorded(position: CallPosition): Promise<CallRecord | undefined> {
-    const held = (await this.#lives.at(position))?.invocation?.held
+    const held = (await this.#lives.at(position))?.execution?.held
     // Order is kept: what rides before it is on record with this.
     if (held?.letGo === 'not yet') await held.write(held.held({ events: [] })).catch(() => {})
     return this.#host.store.callAt(position)
@@ -183,9 +183,9 @@ export class LocalEngine implements Engine {
   }
 
   /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
-  #open(asked: Asked): Live | Promise<Live> {
+  #open(asked: Asked): ActiveCall | Promise<ActiveCall> {
     const found = this.#host.store.callAt(asked.position)
-    const go = (record: CallRecord | undefined): Live => {
+    const go = (record: CallRecord | undefined): ActiveCall => {
       // It closed while the store was asked.
       if (this.#closed) throw new PawlError('runtime_closed')
       return record ? this.#found(record, found instanceof Promise) : this.#begin(asked)
@@ -194,7 +194,7 @@ export class LocalEngine implements Engine {
   }
 
   /** A call that is on record. `later`: it was read a moment ago. */
-  #found(record: CallRecord, later = true): Live {
+  #found(record: CallRecord, later = true): ActiveCall {
     const live = this.#watch(record)
     if (later) this.#looks(this.#outside.lookAt(live))
     if (this.#sweeper.isOrphan(record.uid)) this.look()
@@ -204,7 +204,7 @@ export class LocalEngine implements Engine {
     return live
   }
 
-  #begin(asked: Asked): Live {
+  #begin(asked: Asked): ActiveCall {
     // What has no tool is not left to workers: there may be none, and anybody can say it.
     const isOurs = this.#works || asked.tool === absentTool || !this.#tools().includes(asked.tool)
     const [record, options] = newRecord(asked, this.#host, isOurs)
@@ -219,87 +219,86 @@ export class LocalEngine implements Engine {
       })
       return live
     }
-    const invocation = new LocalInvocation(this.#host, record, { options })
-    invocation.held.ride(arrival(record, options?.name)) // with whatever its pipeline writes next
-    this.#run(live, invocation)
+    const execution = new LocalExecution(this.#host, record, { options })
+    execution.held.ride(arrival(record, options?.name)) // with whatever its pipeline writes next
+    this.#run(live, execution)
     return live
   }
 
   /** Waits for a call that is on record. */
-  #watch(record: CallRecord): Live {
+  #watch(record: CallRecord): ActiveCall {
     const live = this.#lives.of(record)
     if (record.state === 'settled')
       this.#lives.ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
-    else if (!live.invocation) live.parked = record.state === 'parked'
+    else if (!live.execution) live.parked = record.state === 'parked'
     live.onRecord = true
     return live
   }
 
-  /** Drives an invocation to its end, or to where it waits, or to where it is somebody else's. */
-  #run(live: Live, invocation: LocalInvocation): void {
-    live.hold(invocation)
-    live.driving = this.#drive(invocation).then(
-      (driven) => this.#driven(live, invocation, driven),
-      (error: unknown) => this.#threw(live, invocation, error),
+  /** Drives an execution to its end, or to where it waits, or to where it is somebody else's. */
+  #run(live: ActiveCall, execution: LocalExecution): void {
+    live.hold(execution)
+    live.driving = this.#drive(execution).then(
+      (driven) => this.#driven(live, execution, driven),
+      (error: unknown) => this.#threw(live, execution, error),
     )
   }
 
-  #driven(live: Live, invocation: LocalInvocation, driven: Driven, second = false): void {
+  #driven(live: ActiveCall, execution: LocalExecution, driven: Driven, second = false): void {
     if ('park' in driven)
-      return void this.#park(live, invocation, driven.park).catch((error: unknown) =>
-        this.#failed(live, error, invocation),
+      return void this.#park(live, execution, driven.park).catch((error: unknown) =>
+        this.#failed(live, error, execution),
       )
     const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
     try {
-      invocation.settle(status, text, (how) => {
-        const { request, attempt, held } = invocation
+      execution.settle(status, text, (how) => {
+        const { request, attempt, held } = execution
         if (how === 'written' && (status === 'cancelled' || status === 'unknown'))
-          takeDown(invocation, this.#host, this.#cancels)
+          takeDown(execution, this.#host, this.#cancels)
         if (how === 'written')
           this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
         else if (how === 'unwritable' && !second)
-          this.#threw(live, invocation, new Error('The store cannot hold the outcome'), true)
-        else this.#failed(live, overOf(invocation), invocation)
+          this.#threw(live, execution, new Error('The store cannot hold the outcome'), true)
+        else this.#failed(live, overOf(execution), execution)
       })
     } catch (error) {
-      this.#failed(live, error, invocation)
+      this.#failed(live, error, execution)
     }
   }
 
-  async #park(live: Live, invocation: LocalInvocation, wait: Wait): Promise<void> {
-    const parked = await invocation.park(wait)
-    if (live.invocation !== invocation) return // claimed anew before the answer to this write was heard
+  async #park(live: ActiveCall, execution: LocalExecution, wait: Wait): Promise<void> {
+    const parked = await execution.park(wait)
+    if (live.execution !== execution) return // claimed anew before the answer to this write was heard
     if (parked === 'parked') live.park()
     if (parked === 'parked') return live.newsWhileHeld ? this.#looks(this.#outside.lookAt(live)) : undefined
     if (parked === 'lost') return this.#lost(live)
     // Its answer came before it could park: it is landed here and now, with what else is on record, such as a cancel.
     await this.#adopt(
-      { ...invocation.request, ...invocation.held.progress, state: 'queued', wait: wait.id },
-      invocation.held.heldSince,
+      { ...execution.request, ...execution.held.progress, state: 'queued', wait: wait.id },
+      execution.held.heldSince,
     )
   }
 
   /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
-  #threw(live: Live, invocation: LocalInvocation, error: unknown, second = false): void {
+  #threw(live: ActiveCall, execution: LocalExecution, error: unknown, second = false): void {
     // What the store did not answer says nothing about the call: it is taken up again.
-    if (error instanceof PawlError && error.code === 'store_unavailable') invocation.held.end(error)
-    if (invocation.stopped && 'over' in invocation.stopped)
-      return this.#failed(live, invocation.stopped.over, invocation)
-    this.#host.logger.error('A call could not end as it did', { call: invocation.request.uid, error })
-    this.#driven(live, invocation, { settle: internalError }, second)
+    if (error instanceof PawlError && error.code === 'store_unavailable') execution.held.end(error)
+    if (execution.stopped && 'over' in execution.stopped) return this.#failed(live, execution.stopped.over, execution)
+    this.#host.logger.error('A call could not end as it did', { call: execution.request.uid, error })
+    this.#driven(live, execution, { settle: internalError }, second)
   }
 
   /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
-  #failed(live: Live, error: unknown, invocation: LocalInvocation | null = null): void {
+  #failed(live: ActiveCall, error: unknown, execution: LocalExecution | null = null): void {
     // Should it have been claimed anew, the call is another execution's.
-    if (live.invocation !== invocation) return
+    if (live.execution !== execution) return
     if (error instanceof PawlError && error.code === 'lease_lost') {
       this.#lost(live).catch((cause: unknown) => this.#unknown(live, cause))
     } else this.#unknown(live, error)
   }
 
   /** The call may be on record as ours. It is let go of as soon as the store answers again; one that cannot be opened stands still. */
-  #unknown(live: Live, error: unknown): void {
+  #unknown(live: ActiveCall, error: unknown): void {
     if (isUnreadable(error)) this.#host.logger.error('The record of a call cannot be read', { call: live.uid, error })
     else if (!this.#closing) this.#sweeper.orphaned(live)
     live.release()
@@ -309,7 +308,7 @@ export class LocalEngine implements Engine {
   }
 
   /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
-  #lost(live: Live): Promise<void> {
+  #lost(live: ActiveCall): Promise<void> {
     return heldElsewhere(
       live,
       this.#lives,
@@ -329,7 +328,7 @@ export class LocalEngine implements Engine {
   /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat does. */
   look(): void {
     if (this.#closing) return
-    for (const { invocation } of this.#lives.byUid.values()) invocation?.held.reconfirm()
+    for (const { execution } of this.#lives.byUid.values()) execution?.held.reconfirm()
     // A hint comes once: if the store did not answer then, it is asked now.
     if (this.#outside.missed) this.#looks(this.#outside.look())
     this.#looks(this.#host.waiters.lookAtDoubted())
@@ -356,9 +355,9 @@ export class LocalEngine implements Engine {
     try {
       const { looks } = this.#outside
       const read = await journalOf(this.#host.store, record)
-      const invocation = new LocalInvocation(this.#host, record, { ...read, lapses })
-      this.#cancels.tell(invocation)
-      this.#run(live, invocation)
+      const execution = new LocalExecution(this.#host, record, { ...read, lapses })
+      this.#cancels.tell(execution)
+      this.#run(live, execution)
       // A cancel that came while it was read was told to nobody.
       if (this.#outside.looks !== looks) this.#looks(this.#outside.lookForCancel(live))
     } catch (error) {

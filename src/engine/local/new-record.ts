@@ -1,10 +1,10 @@
 import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
 import { sealedUid } from '../../store/records/sealed-uid.ts'
 import type { Asked } from '../engine.ts'
-import type { Host } from './engine-state.ts'
+import type { EngineState } from './engine-state.ts'
 
 /** A call that nobody has asked for before, as it goes on record, held by who asks or by nobody yet; and what came with it. */
-export function newRecord(asked: Asked, host: Host, ours: boolean): readonly [CallRecord, CallOptions | null] {
+export function newRecord(asked: Asked, host: EngineState, ours: boolean): readonly [CallRecord, CallOptions | null] {
   const { ids, keys, lease, clock } = host
   const { position, principal, tool, input, hash, line, sealed = false } = asked
   const id = ids.next()

@@ -8,8 +8,8 @@ import type { CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { cancelKey, type Why } from './cancellation/cancel-record.ts'
-import type { Live } from './active-calls.ts'
-import { readable } from '../../store/read-or-report.ts'
+import type { ActiveCall } from './active-calls.ts'
+import { unlessUnreadable } from '../../store/read-or-report.ts'
 import type { Timers, Waiters } from './waits/timers.ts'
 
 const page = 256
@@ -18,20 +18,20 @@ interface OutsideHost {
   readonly store: Store
   readonly waiters: Waiters
   readonly timers: Timers
-  readonly lives: ReadonlyMap<string, Live>
+  readonly lives: ReadonlyMap<string, ActiveCall>
   /** A call that somebody here waits for was settled elsewhere. */
   settled(record: CallRecord): void
   /** Its record cannot be opened. */
-  broken(live: Live, error: unknown): void
+  broken(live: ActiveCall, error: unknown): void
 }
 
 /** Somebody asked it to stop on another worker. What this one asked itself is stopped already. */
-async function cancelled(live: Live | undefined, why: Why): Promise<void> {
-  const { invocation } = live ?? {}
-  if (invocation?.held.cancelledOutside(why)) await invocation.abandon().catch(() => {}) // then the pipeline does it
+async function cancelled(live: ActiveCall | undefined, why: Why): Promise<void> {
+  const { execution } = live ?? {}
+  if (execution?.held.cancelledOutside(why)) await execution.abandon().catch(() => {}) // then the pipeline does it
 }
 
-export class Outside {
+export class RemoteChanges {
   readonly #host: OutsideHost
   #seen = 0
   #erasures = 0
@@ -65,22 +65,22 @@ export class Outside {
   }
 
   /** A call that is not driven here may have been settled elsewhere. One that is, is looked at when it is let go. */
-  async lookAt(live: Live | undefined): Promise<void> {
+  async lookAt(live: ActiveCall | undefined): Promise<void> {
     if (!live) return
-    live.newsWhileHeld = live.invocation !== null
-    if (live.invocation) return
+    live.newsWhileHeld = live.execution !== null
+    if (live.execution) return
     const { store, lives, settled, broken } = this.#host
-    const record = await readable(
+    const record = await unlessUnreadable(
       () => store.call(live.uid),
       (error) => broken(live, error),
     )
     if (!record && live.onRecord)
       return broken(live, new PawlError('store_unavailable', 'The call is no longer on record: it was erased.'))
-    if (record?.state === 'settled' && lives.get(live.uid) === live && !live.invocation) settled(record)
+    if (record?.state === 'settled' && lives.get(live.uid) === live && !live.execution) settled(record)
   }
 
-  async lookForCancel(live: Live): Promise<void> {
-    const asked = live.invocation && (await this.#host.store.steps(live.uid)).find(({ key }) => key === cancelKey)
+  async lookForCancel(live: ActiveCall): Promise<void> {
+    const asked = live.execution && (await this.#host.store.steps(live.uid)).find(({ key }) => key === cancelKey)
     if (asked) await cancelled(live, JSON.parse(asked.value as string) as Why)
   }
 

@@ -5,7 +5,7 @@ import { eventOf } from '../../store/records/event.ts'
 import { attachmentsIn } from '../../store/records/attachment-refs.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
 import type { AlsoWritten, Asked, Put } from '../engine.ts'
-import type { Host } from './engine-state.ts'
+import type { EngineState } from './engine-state.ts'
 import { newRecord } from './new-record.ts'
 
 /** Resolves when it is known whether it is. */
@@ -24,11 +24,11 @@ export function submit(
 }
 
 /** The same with what else it means; and what stands at its place, if something did before. */
-export async function put(host: Host, asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
+export async function put(host: EngineState, asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
   const [record] = newRecord(asked, host, false)
-  const { guards = [], keep = [], events } = also(record.uid)
+  const { guards = [], documents: documents = [], events } = also(record.uid)
   const change = arrival(record, asked.options?.name)
-  const all = { ...change, guards: [...change.guards, ...guards], keep, events: [...change.events, ...events] }
+  const all = { ...change, guards: [...change.guards, ...guards], documents, events: [...change.events, ...events] }
   const committed = await host.store.commit(all)
   if (committed.ok) return { as: 'put', uid: record.uid }
   if (committed.refused.kind !== 'absent') return { as: 'refused' }

@@ -10,7 +10,7 @@ import { frame, type Ids } from '../../core/ids.ts'
 import { type EventBodies, eventOf } from '../../store/records/event.ts'
 import { fencedBy } from '../../store/fenced-by.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Change, Committed, Guard, Kept, Store } from '../../store/store.ts'
+import type { Change, Committed, Guard, StoredDocument, Store } from '../../store/store.ts'
 import { checkExpected } from './expected-version.ts'
 import { Glob } from './glob.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
@@ -60,7 +60,7 @@ export interface DatabaseParts {
 
 /** One plan of a change: what it writes, and what it adds to the usage. Without rows nothing is written. */
 interface Plan<T> {
-  readonly keep: Rows
+  readonly documents: Rows
   readonly files: number
   readonly bytes: number
   readonly answer: T
@@ -100,9 +100,9 @@ export class DatabaseFiles implements SessionFiles {
       checkExpected(path, was, ifHash)
       const { of, ids, clock } = this.#with
       const how = { at: clock.now(), version: ids.next(), was, ...(mediaType === undefined ? {} : { mediaType }) }
-      const { keep, file } = rowsOfFile(of, path, bytes, how)
+      const { documents, file } = rowsOfFile(of, path, bytes, how)
       return {
-        keep: [...above, ...keep],
+        documents: [...above, ...documents],
         files: above.length + (was ? 0 : 1),
         bytes: file.bytes - (was?.bytes ?? 0),
         answer: statOf(path, file),
@@ -174,7 +174,7 @@ export class DatabaseFiles implements SessionFiles {
       const made = newDirectory(now)
       const changed = { path: path.path, change: 'made' } as const
       return {
-        keep: [...above, rowOf(this.#with.of, path, made)],
+        documents: [...above, rowOf(this.#with.of, path, made)],
         files: above.length + 1,
         bytes: 0,
         answer: statOf(path, made),
@@ -199,7 +199,7 @@ export class DatabaseFiles implements SessionFiles {
         throw new PawlError('directory_not_empty', `There are ${inside.length} in '${path.path}'.`)
       const gone = [[path, was] as const, ...inside]
       return {
-        keep: gone.flatMap(([each, file]) => [
+        documents: gone.flatMap(([each, file]) => [
           rowOf(this.#with.of, each, null),
           ...rowsOfPartsGone(this.#with.of, file),
         ]),
@@ -235,7 +235,7 @@ export class DatabaseFiles implements SessionFiles {
         ),
       ])
       return {
-        keep: [...above, ...rows, ...(was ? rowsOfPartsGone(of, was) : [])],
+        documents: [...above, ...rows, ...(was ? rowsOfPartsGone(of, was) : [])],
         files: above.length - (was ? 1 : 0),
         bytes: -(was?.bytes ?? 0),
         answer: statOf(target, updated),
@@ -249,7 +249,7 @@ export class DatabaseFiles implements SessionFiles {
     const { store, clock, of, quotas, commit, fence } = this.#with
     const name = usageName(of)
     const once = async (): Promise<{ readonly answer: T } | undefined> => {
-      const kept = await store.kept(name)
+      const kept = await store.document(name)
       const used: FileUsage = kept ? (JSON.parse(kept.value) as FileUsage) : { files: 0, bytes: 0 }
       let planned: Plan<T>
       try {
@@ -258,16 +258,16 @@ export class DatabaseFiles implements SessionFiles {
         checkRoom(used, { files: used.files + files, bytes: used.bytes + bytes }, quotas)
       } catch (error) {
         // What was judged may be half of one moment and half of another.
-        if ((await store.kept(name))?.revision !== kept?.revision) return undefined
+        if ((await store.document(name))?.revision !== kept?.revision) return undefined
         throw error
       }
-      if (planned.keep.length === 0) return planned
+      if (planned.documents.length === 0) return planned
       const usage = { files: used.files + planned.files, bytes: used.bytes + planned.bytes }
       const guards = [...fence(), { kind: 'kept', ...name, revision: kept?.revision ?? 0 } as const]
       const subject = { tenant: of.tenant, session: of.session, call: fencedBy(guards) }
       const committed = await commit({
         guards,
-        keep: [...planned.keep, { ...name, value: JSON.stringify(usage) }],
+        documents: [...planned.documents, { ...name, value: JSON.stringify(usage) }],
         events: planned.changed ? [eventOf(subject, 'file.changed', clock.now(), planned.changed)] : [],
       })
       if (committed.ok) return planned
@@ -307,7 +307,7 @@ export class DatabaseFiles implements SessionFiles {
 
   async #stored(path: FilePath): Promise<StoredFile | undefined> {
     if (path.parts.length === 0) return newDirectory(0)
-    const kept = await this.#with.store.kept(fileName(this.#with.of, path))
+    const kept = await this.#with.store.document(fileName(this.#with.of, path))
     return kept && storedIn(kept)
   }
 
@@ -318,7 +318,7 @@ export class DatabaseFiles implements SessionFiles {
       const wanted = Array.from({ length: Math.min(readAhead, parts - from) }, (_, n) =>
         partName(this.#with.of, version, from + n),
       )
-      for (const kept of await Promise.all(wanted.map(async (name) => this.#with.store.kept(name)))) {
+      for (const kept of await Promise.all(wanted.map(async (name) => this.#with.store.document(name)))) {
         if (!kept) return undefined
         read.push(partIn(kept.value))
       }
@@ -343,7 +343,7 @@ export class DatabaseFiles implements SessionFiles {
   ): AsyncGenerator<readonly [FilePath, StoredFile], void> {
     const { store, of } = this.#with
     for (let after = `${prefix}${from}`; ;) {
-      const found: readonly Kept[] = await store.keptOf({ of: 'file', ...of, after, limit: page })
+      const found: readonly StoredDocument[] = await store.documentsOf({ of: 'file', ...of, after, limit: page })
       let past = ''
       for (const kept of found) {
         if (!kept.key.startsWith(prefix)) return
@@ -358,4 +358,4 @@ export class DatabaseFiles implements SessionFiles {
   }
 }
 
-const unchanged = <T>(answer: T): Plan<T> => ({ keep: [], files: 0, bytes: 0, answer, changed: null })
+const unchanged = <T>(answer: T): Plan<T> => ({ documents: [], files: 0, bytes: 0, answer, changed: null })

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../../core/errors.ts'
-import type { Change, Kept, KeptName, Store } from '../../store/store.ts'
+import type { Change, StoredDocument, DocumentName, Store } from '../../store/store.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { aboveOf, type FilePath, filePath, isReserved, nameIn, parentOf, pathOf } from './file-path.ts'
 import type { FileStat } from '../../core/session-files.ts'
@@ -18,7 +18,7 @@ export interface FilesOf {
   readonly session: string
 }
 
-export type Rows = NonNullable<Change['keep']>
+export type Rows = NonNullable<Change['documents']>
 
 /** What the row of a file or directory says. */
 export interface StoredFile {
@@ -43,7 +43,7 @@ const rawPartBytes = 49_152
  * What is in one directory stands together, and so does all below it: the key has two strokes before the name itself. A row of
  * /a/b/c is found under /a/b//c; /a has all keys that begin with /a/, and in itself those that begin with /a//.
  */
-export const fileName = (of: FilesOf, { parts }: FilePath): KeptName => ({
+export const fileName = (of: FilesOf, { parts }: FilePath): DocumentName => ({
   of: 'file',
   tenant: of.tenant,
   session: of.session,
@@ -54,17 +54,22 @@ export const insideKey = (parts: readonly string[]): string => `${below(parts)}/
 export const below = (parts: readonly string[]): string => (parts.length === 0 ? '/' : `/${parts.join('/')}/`)
 export const pathOfKey = (key: string): FilePath => pathOf(key.split('/').filter((name) => name !== ''))
 
-export const partName = (of: FilesOf, version: string, part: number): KeptName => ({
+export const partName = (of: FilesOf, version: string, part: number): DocumentName => ({
   of: 'file-part',
   tenant: of.tenant,
   session: of.session,
   key: `${version}:${String(part).padStart(6, '0')}`,
 })
-export const usageName = ({ tenant, session }: FilesOf): KeptName => ({ of: 'file-usage', tenant, session, key: '' })
+export const usageName = ({ tenant, session }: FilesOf): DocumentName => ({
+  of: 'file-usage',
+  tenant,
+  session,
+  key: '',
+})
 
 export const hashOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-export function storedIn({ value }: Kept): StoredFile {
+export function storedIn({ value }: StoredDocument): StoredFile {
   const stored = JSON.parse(value) as StoredFile
   if (stored.v !== 1) throw new PawlError('store_newer', `A file has the form ${JSON.stringify(stored.v)}.`)
   return stored
@@ -117,7 +122,7 @@ export function rowsOfFile(
   path: FilePath,
   content: string | Uint8Array,
   how: NewFile,
-): { keep: Rows; file: StoredFile } {
+): { documents: Rows; file: StoredFile } {
   const bytes = bytesOf(content)
   const parts = partsOf(bytes)
   const file: StoredFile = {
@@ -132,7 +137,7 @@ export function rowsOfFile(
     updatedAt: how.at,
   }
   const written = parts.map((value, part) => ({ ...partName(of, how.version, part), value }))
-  return { keep: [rowOf(of, path, file), ...written, ...(how.was ? rowsOfPartsGone(of, how.was) : [])], file }
+  return { documents: [rowOf(of, path, file), ...written, ...(how.was ? rowsOfPartsGone(of, how.was) : [])], file }
 }
 
 /** For the runtime: a whole file and the directories above it, in a place where only the runtime writes. */
@@ -141,19 +146,19 @@ export function rowsOfNew(
   given: string,
   content: string | Uint8Array,
   how: NewFile,
-): { keep: Rows; stat: FileStat; file: StoredFile } {
+): { documents: Rows; stat: FileStat; file: StoredFile } {
   const path = ownPath(given)
-  const { keep, file } = rowsOfFile(of, path, content, how)
-  return { keep: [...rowsAbove(of, path, how.at), ...keep], stat: statOf(path, file), file }
+  const { documents, file } = rowsOfFile(of, path, content, how)
+  return { documents: [...rowsAbove(of, path, how.at), ...documents], stat: statOf(path, file), file }
 }
 
 /** For the runtime: what stands there, if anything does. */
 export async function storedAt(
-  store: Pick<Store, 'kept'>,
+  store: Pick<Store, 'document'>,
   of: FilesOf,
   given: string,
 ): Promise<StoredFile | undefined> {
-  const kept = await store.kept(fileName(of, filePath(given)))
+  const kept = await store.document(fileName(of, filePath(given)))
   return kept && storedIn(kept)
 }
 

@@ -7,7 +7,7 @@ import type { Stats } from 'node:fs'
 import { PawlError } from '../../core/errors.ts'
 import { type Directory, isPlain, mostEntries } from './open-directory.ts'
 import { checkExpected } from './expected-version.ts'
-import { inTurn, type Turn, type TurnParts } from './folder-lock.ts'
+import { withFolderLock, type FolderLock, type FolderLockParts } from './folder-lock.ts'
 import { add, FolderWalk, within } from './folder-walk.ts'
 import { Glob, type Places } from './glob.ts'
 import { checkMediaType, mediaTypeOf } from './media-type.ts'
@@ -24,7 +24,7 @@ import type {
   WriteOptions,
 } from '../../core/session-files.ts'
 
-export interface FolderParts extends TurnParts {
+export interface FolderParts extends FolderLockParts {
   readonly folder: string
   readonly quotas: FileQuotas
   /** The files of the session in the store: what the runtime keeps there is read as if it were in the folder. */
@@ -267,12 +267,12 @@ export class FolderFiles implements SessionFiles {
     return { entries: entries.filter(({ path }) => isReserved(filePath(path))), more }
   }
 
-  #change<T>(work: (turn: Turn) => Promise<T>): Promise<T> {
-    return this.#walk.clearly(async () => inTurn(this.#with, await this.#walk.folder(), work))
+  #change<T>(work: (turn: FolderLock) => Promise<T>): Promise<T> {
+    return this.#walk.clearly(async () => withFolderLock(this.#with, await this.#walk.folder(), work))
   }
 
   /** Throws unless there is room; counts anew before it says no. */
-  async #room(turn: Turn, more: FileUsage): Promise<void> {
+  async #room(turn: FolderLock, more: FileUsage): Promise<void> {
     const measured = turn.used === undefined
     turn.used ??= await this.#measure()
     try {

@@ -9,13 +9,13 @@ import { type EventBodies, eventOf } from '../../store/records/event.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Change, Committed, Guard, Kept, KeptName, Store } from '../../store/store.ts'
+import type { Change, Committed, Guard, StoredDocument, DocumentName, Store } from '../../store/store.ts'
 import { fencedBy } from '../../store/fenced-by.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import type { FileUsage } from './quotas.ts'
 import type { FilesOf } from './file-rows.ts'
 
-export interface TurnParts {
+export interface FolderLockParts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
@@ -25,7 +25,7 @@ export interface TurnParts {
   readonly of: FilesOf
 }
 
-export interface Turn {
+export interface FolderLock {
   /** As far as it is known; who changes the folder changes it. */
   used: FileUsage | undefined
   /** What was changed in it, for the feed: told when the turn is given back. Whose process dies before that has told nothing. */
@@ -49,15 +49,19 @@ const mostPolls = 1_000
 /** All folders of this process, whichever store its turns are in. */
 const here = {}
 
-export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) => Promise<T>): Promise<T> {
+export function withFolderLock<T>(
+  parts: FolderLockParts,
+  folder: string,
+  work: (turn: FolderLock) => Promise<T>,
+): Promise<T> {
   const key = createHash('sha256').update(folder).digest('base64url')
-  const name: KeptName = { of: 'folder', tenant: '', session: '', key }
+  const name: DocumentName = { of: 'folder', tenant: '', session: '', key }
   return mutexOf(here).run(folder, async () => {
     const owner = parts.ids.next()
     const { revision, used } = await take(parts, name, owner)
     const held: Guard = { kind: 'kept', ...name, revision }
     let by = ''
-    const turn: Turn = {
+    const turn: FolderLock = {
       used,
       changed: null,
       async confirm() {
@@ -84,15 +88,15 @@ export function inTurn<T>(parts: TurnParts, folder: string, work: (turn: Turn) =
         ? [eventOf({ tenant, session, call: by }, 'file.changed', parts.clock.now(), turn.changed)]
         : []
       await parts.store
-        .commit({ guards: [held], keep: [{ ...name, value: JSON.stringify(free) }], events })
+        .commit({ guards: [held], documents: [{ ...name, value: JSON.stringify(free) }], events })
         .catch(() => undefined)
     }
   })
 }
 
-async function take({ store, clock, commit, fence }: TurnParts, name: KeptName, owner: string) {
+async function take({ store, clock, commit, fence }: FolderLockParts, name: DocumentName, owner: string) {
   for (let poll = 0; poll < mostPolls; poll++) {
-    const kept = await store.kept(name)
+    const kept = await store.document(name)
     const row = kept && rowIn(kept)
     if (row?.owner && row.until > clock.now()) {
       const letGo = clock.hold()
@@ -104,7 +108,7 @@ async function take({ store, clock, commit, fence }: TurnParts, name: KeptName, 
     const mine: Row = { v: 1, owner, until: clock.now() + turnMs, used: null }
     const committed = await commit({
       guards: [...fence(), { kind: 'kept', ...name, revision }],
-      keep: [{ ...name, value: JSON.stringify(mine) }],
+      documents: [{ ...name, value: JSON.stringify(mine) }],
       events: [],
     })
     // Nobody gave it back: its owner died at work.
@@ -115,7 +119,7 @@ async function take({ store, clock, commit, fence }: TurnParts, name: KeptName, 
   throw new PawlError('file_busy', 'Another process is at work in the folder.')
 }
 
-function rowIn({ value }: Kept): Row {
+function rowIn({ value }: StoredDocument): Row {
   const row = JSON.parse(value) as Row
   if (row.v !== 1) throw new PawlError('store_newer', `The turn of a folder has the form ${JSON.stringify(row.v)}.`)
   return row

@@ -4,13 +4,13 @@ import type { Stats } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { PawlError } from '../../core/errors.ts'
 import { checkPlain, codeOf, Directory } from './open-directory.ts'
-import type { Turn } from './folder-lock.ts'
+import type { FolderLock } from './folder-lock.ts'
 import { aboveOf, type FilePath, nameIn, parentOf, pathOf } from './file-path.ts'
 import { checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 
 interface How {
   /** Makes the directories that are missing, and counts them. */
-  readonly make?: Turn
+  readonly make?: FolderLock
   /** A path that goes on behind a file leads to nothing. */
   readonly orNothing?: boolean
 }
@@ -88,7 +88,11 @@ export class FolderWalk {
   }
 
   /** Works in the directory that a path is in. Undefined if it is not there. */
-  async inside<T>(path: FilePath, how: How & { make: Turn }, work: (directory: Directory) => Promise<T>): Promise<T>
+  async inside<T>(
+    path: FilePath,
+    how: How & { make: FolderLock },
+    work: (directory: Directory) => Promise<T>,
+  ): Promise<T>
   async inside<T>(path: FilePath, how: How, work: (directory: Directory) => Promise<T>): Promise<T | undefined>
   async inside<T>(
     path: FilePath,
@@ -146,7 +150,7 @@ export class FolderWalk {
 }
 
 /** Counts what was done, as far as anything is counted. */
-export function add(turn: Turn, { files, bytes }: FileUsage): void {
+export function add(turn: FolderLock, { files, bytes }: FileUsage): void {
   if (turn.used) turn.used = { files: turn.used.files + files, bytes: turn.used.bytes + bytes }
 }
 

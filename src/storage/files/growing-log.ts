@@ -29,25 +29,30 @@ export interface GrowingLog {
 }
 
 /** For the runtime: a log without a line yet. */
-export function rowsOfLog(of: FilesOf, given: string, how: NewFile): { keep: Rows; log: GrowingLog } {
+export function rowsOfLog(of: FilesOf, given: string, how: NewFile): { documents: Rows; log: GrowingLog } {
   const path = ownPath(given)
-  const { keep, file } = rowsOfFile(of, path, '', how)
+  const { documents, file } = rowsOfFile(of, path, '', how)
   const growing = { ...file, hash: null }
-  const rows = keep.map((row) => (row.of === 'file' ? rowOf(of, path, growing) : row))
-  return { keep: [...rowsAbove(of, path, how.at), ...rows], log: { path: path.path, file: growing, tail: '' } }
+  const rows = documents.map((row) => (row.of === 'file' ? rowOf(of, path, growing) : row))
+  return { documents: [...rowsAbove(of, path, how.at), ...rows], log: { path: path.path, file: growing, tail: '' } }
 }
 
 /** For the runtime: more text at the end of a log. Only its last part is written again. */
-export function rowsOfAppend(of: FilesOf, log: GrowingLog, more: string, at: number): { keep: Rows; log: GrowingLog } {
+export function rowsOfAppend(
+  of: FilesOf,
+  log: GrowingLog,
+  more: string,
+  at: number,
+): { documents: Rows; log: GrowingLog } {
   const path = ownPath(log.path)
   const text = Buffer.from(log.tail + more.toWellFormed())
   const grown = text.length - Buffer.byteLength(log.tail)
-  if (grown === 0) return { keep: [], log }
+  if (grown === 0) return { documents: [], log }
   const parts = cutsOf(text).map(([from, to]) => text.toString('utf8', from, to))
   const first = log.tail === '' ? log.file.parts : log.file.parts - 1
   const file = { ...log.file, hash: null, parts: first + parts.length, bytes: log.file.bytes + grown, updatedAt: at }
   const written = parts.map((part, n) => ({ ...partName(of, file.version, first + n), value: textPart(part) }))
-  return { keep: [rowOf(of, path, file), ...written], log: { path: path.path, file, tail: parts.at(-1) ?? '' } }
+  return { documents: [rowOf(of, path, file), ...written], log: { path: path.path, file, tail: parts.at(-1) ?? '' } }
 }
 
 /**
@@ -55,14 +60,14 @@ export function rowsOfAppend(of: FilesOf, log: GrowingLog, more: string, at: num
  * refused, and the log stands still.
  */
 export async function growingLog(
-  store: Pick<Store, 'kept'>,
+  store: Pick<Store, 'document'>,
   of: FilesOf,
   given: string,
 ): Promise<GrowingLog | undefined> {
   const path = filePath(given)
-  const kept = await store.kept(fileName(of, path))
+  const kept = await store.document(fileName(of, path))
   if (!kept) return undefined
   const file = storedIn(kept)
-  const last = file.parts > 0 ? await store.kept(partName(of, file.version, file.parts - 1)) : undefined
+  const last = file.parts > 0 ? await store.document(partName(of, file.version, file.parts - 1)) : undefined
   return { path: path.path, file, tail: last ? partIn(last.value).toString('utf8') : '' }
 }

@@ -3,7 +3,7 @@
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import { mostSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values.ts'
-import { everyKept } from '../../store/iterate-documents.ts'
+import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './value-rows.ts'
 import { writeBy, type Writer } from './write-value.ts'
@@ -37,7 +37,7 @@ export function openSecrets(
   const by = writer ? 'body' : 'host'
   const put = writeBy({ store, clock }, scope, writer)
   const stored = async (name: string): Promise<Row | undefined> => {
-    const kept = await store.kept(rowName('secret', scope, name))
+    const kept = await store.document(rowName('secret', scope, name))
     return kept && rowIn(kept.value)
   }
   const change = async (
@@ -71,7 +71,7 @@ export function openSecrets(
     has: async (given) => (await stored(nameOf(given))) !== undefined,
     async list() {
       const found: SecretStat[] = []
-      for await (const { key, value } of everyKept(store, { of: 'secret', ...scope }))
+      for await (const { key, value } of iterateDocuments(store, { of: 'secret', ...scope }))
         found.push(statOf(key, rowIn(value)))
       return found
     },
@@ -90,7 +90,7 @@ export async function learnSecrets(
   { tenant, session }: Scope,
   learn: SecretParts['learn'],
 ): Promise<void> {
-  for await (const { value } of everyKept(store, { of: 'secret', tenant, session })) learn(rowIn(value).text)
+  for await (const { value } of iterateDocuments(store, { of: 'secret', tenant, session })) learn(rowIn(value).text)
 }
 
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({

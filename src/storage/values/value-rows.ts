@@ -8,7 +8,7 @@ import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { frame } from '../../core/ids.ts'
 import { bytesIn } from '../../core/size-limits.ts'
 import type { Json } from '../../core/value.ts'
-import type { KeptName } from '../../store/store.ts'
+import type { DocumentName } from '../../store/store.ts'
 
 export interface Scope {
   readonly tenant: string
@@ -42,13 +42,13 @@ export interface Most {
   readonly bytes: number
 }
 
-export const rowName = (of: Collection, { tenant, session }: Scope, key: string): KeptName => ({
+export const rowName = (of: Collection, { tenant, session }: Scope, key: string): DocumentName => ({
   of,
   tenant,
   session,
   key,
 })
-const usageName = (of: Collection, { tenant, session }: Scope): KeptName => ({
+const usageName = (of: Collection, { tenant, session }: Scope): DocumentName => ({
   of: `${of}-usage`,
   tenant,
   session,
@@ -56,7 +56,7 @@ const usageName = (of: Collection, { tenant, session }: Scope): KeptName => ({
 })
 
 /** In this order: who waits for the same usage is written together. */
-export const namesOf = (of: Collection, scope: Scope, key: string): readonly [KeptName, KeptName] => [
+export const namesOf = (of: Collection, scope: Scope, key: string): readonly [DocumentName, DocumentName] => [
   usageName(of, scope),
   rowName(of, scope, key),
 ]
@@ -78,7 +78,7 @@ export type Mark =
   | { readonly op: 'set' | 'delete'; readonly refused: Refused }
 
 export type Count = (kept: readonly (string | null)[]) => {
-  readonly keep: readonly (string | null)[]
+  readonly documents: readonly (string | null)[]
   readonly mark: string
 }
 
@@ -98,14 +98,14 @@ export const counting =
   ([usageText = null, wasText = null]) => {
     const used: Usage = usageText === null ? { keys: 0, bytes: 0, last: 0 } : (JSON.parse(usageText) as Usage)
     const was = wasText === null ? null : rowIn(wasText)
-    const same = (mark: Mark) => ({ keep: [usageText, wasText], mark: JSON.stringify(mark) })
+    const same = (mark: Mark) => ({ documents: [usageText, wasText], mark: JSON.stringify(mark) })
     const refused = refuse(was)
     if (refused) return same({ op, refused })
     if (row === null) {
       if (was === null) return same({ op, row: null })
       const usage: Usage = { keys: used.keys - 1, bytes: used.bytes - was.bytes, last: used.last }
       return {
-        keep: [JSON.stringify(usage), null],
+        documents: [JSON.stringify(usage), null],
         mark: JSON.stringify({ op, row: { ...was, text: '' } } satisfies Mark),
       }
     }
@@ -120,7 +120,7 @@ export const counting =
     const next: Row = { v: 1, revision: usage.last, ...row, bytes }
     // What was written is in its row: the mark says only that it was.
     return {
-      keep: [JSON.stringify(usage), JSON.stringify(next)],
+      documents: [JSON.stringify(usage), JSON.stringify(next)],
       mark: JSON.stringify({ op, row: { ...next, text: '' } } satisfies Mark),
     }
   }

@@ -5,7 +5,7 @@ import { bytesIn } from '../../core/size-limits.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode, encode, holdsAttachment } from '../../core/value.ts'
 import type { ListValues, SessionValues, ValueStat } from '../../core/session-values.ts'
-import type { Kept, Store } from '../../store/store.ts'
+import type { StoredDocument, Store } from '../../store/store.ts'
 import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './value-rows.ts'
 import { writeBy, type Writer } from './write-value.ts'
 
@@ -61,7 +61,7 @@ export function openValues(
   return {
     async get(given) {
       const key = keyOf(given)
-      const kept = await store.kept(rowName('value', scope, key))
+      const kept = await store.document(rowName('value', scope, key))
       if (!kept) return undefined
       const row = rowIn(kept.value)
       return { ...statOf(key, row), value: decode(row.text) }
@@ -93,11 +93,12 @@ export function openValues(
     },
     async list(options = {}) {
       const { prefix, after, limit } = listOf(options)
-      const found: Kept[] = []
+      const found: StoredDocument[] = []
       // The prefix itself is a key too, and what begins with it follows it.
-      const first = prefix === '' || after !== undefined ? undefined : await store.kept(rowName('value', scope, prefix))
+      const first =
+        prefix === '' || after !== undefined ? undefined : await store.document(rowName('value', scope, prefix))
       if (first) found.push(first)
-      const rest = await store.keptOf({ of: 'value', ...scope, after: after ?? prefix, limit: limit + 1 })
+      const rest = await store.documentsOf({ of: 'value', ...scope, after: after ?? prefix, limit: limit + 1 })
       found.push(...rest.filter(({ key }) => key.startsWith(prefix)))
       return {
         entries: found.slice(0, limit).map(({ key, value }) => statOf(key, rowIn(value))),

@@ -5,14 +5,14 @@ import type { Clock } from '../../core/clock.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import { eventIn, type Told } from '../../store/records/event.ts'
 import { fencedBy } from '../../store/fenced-by.ts'
-import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
+import type { Change, Guard, DocumentName, Store } from '../../store/store.ts'
 import { type Collection, type Count, lineOf, type Scope } from './value-rows.ts'
 
 /** What is to be changed, and for whom. */
 export interface Writing {
   readonly of: Collection
   readonly key: string
-  readonly names: readonly [KeptName, KeptName]
+  readonly names: readonly [DocumentName, DocumentName]
   readonly count: Count
   /** What the feed tells, where anything is changed. */
   readonly tells: Told
@@ -47,13 +47,13 @@ const writingTo =
     mutexOf(store).run(lineOf(of, scope), async () => {
       for (let look = 0; look < mostLooks; look++) {
         const guards = fence()
-        const was = await Promise.all(names.map(async (name) => store.kept(name)))
-        const { keep, mark } = count(was.map((kept) => kept?.value ?? null))
-        const changed = keep.some((value, order) => value !== (was[order]?.value ?? null))
+        const was = await Promise.all(names.map(async (name) => store.document(name)))
+        const { documents, mark } = count(was.map((kept) => kept?.value ?? null))
+        const changed = documents.some((value, order) => value !== (was[order]?.value ?? null))
         if (!changed && isRefusal(mark)) return mark
-        const rows: NonNullable<Change['keep']> = names.map((name, order) => ({
+        const rows: NonNullable<Change['documents']> = names.map((name, order) => ({
           ...name,
-          value: keep[order] ?? null,
+          value: documents[order] ?? null,
           ...(of === 'secret' ? { secret: true as const } : {}),
         }))
         const expected = names.map((name, order): Guard => ({
@@ -62,7 +62,7 @@ const writingTo =
           revision: was[order]?.revision ?? 0,
         }))
         const events = changed ? [eventIn({ ...scope, call: fencedBy(guards) }, tells, clock.now())] : []
-        const committed = await store.commit({ guards: [...guards, ...expected], keep: rows, events })
+        const committed = await store.commit({ guards: [...guards, ...expected], documents: rows, events })
         if (committed.ok) return mark
         const { refused } = committed
         const isOther = refused.kind === 'kept' && names.some((name) => name.of === refused.of)

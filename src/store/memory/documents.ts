@@ -1,27 +1,27 @@
 // What is kept by name, without a disk.
 
 import { frame } from '../../core/ids.ts'
-import type { Change, Kept, KeptName, KeptQuery, Scope } from '../store.ts'
+import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'
 
-const nameOf = ({ of, tenant, session, key }: KeptName): string => frame(of, tenant, session, key)
+const nameOf = ({ of, tenant, session, key }: DocumentName): string => frame(of, tenant, session, key)
 
 export class MemoryKept {
   /** By collection, so that a list costs nothing for the others. */
-  readonly #collections = new Map<string, Map<string, Kept>>()
+  readonly #collections = new Map<string, Map<string, StoredDocument>>()
 
-  get(name: KeptName): Kept | undefined {
+  get(name: DocumentName): StoredDocument | undefined {
     return this.#collections.get(name.of)?.get(nameOf(name))
   }
 
-  put({ of, tenant, session, key, value }: NonNullable<Change['keep']>[number]): void {
+  put({ of, tenant, session, key, value }: NonNullable<Change['documents']>[number]): void {
     const name = { of, tenant, session, key }
-    const all = this.#collections.get(of) ?? new Map<string, Kept>()
+    const all = this.#collections.get(of) ?? new Map<string, StoredDocument>()
     this.#collections.set(of, all)
     if (value === null) all.delete(nameOf(name))
     else all.set(nameOf(name), { ...name, revision: (all.get(nameOf(name))?.revision ?? 0) + 1, value })
   }
 
-  list({ of, tenant, session, after, limit, newest = false }: KeptQuery): Kept[] {
+  list({ of, tenant, session, after, limit, newest = false }: DocumentQuery): StoredDocument[] {
     return [...(this.#collections.get(of)?.values() ?? [])]
       .filter((each) => (newest && after !== '' ? each.key < after : each.key > after) && isIn(each, tenant, session))
       .toSorted((a, b) => (a.key < b.key === newest ? 1 : -1))
@@ -39,5 +39,5 @@ export class MemoryKept {
   }
 }
 
-const isIn = (each: Kept, tenant: string | undefined, session: string | undefined): boolean =>
+const isIn = (each: StoredDocument, tenant: string | undefined, session: string | undefined): boolean =>
   (tenant === undefined || each.tenant === tenant) && (session === undefined || each.session === session)

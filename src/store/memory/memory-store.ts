@@ -12,7 +12,7 @@ import {
   type WaitRecord,
 } from '../records/call-record.ts'
 import type { NewEvent } from '../records/event.ts'
-import { Places } from '../records/position-map.ts'
+import { PositionMap } from '../records/position-map.ts'
 import { Deadlines } from './wait-deadlines.ts'
 import { GroupCommit } from '../group-commit.ts'
 import { HeldPlaces } from './semaphores.ts'
@@ -42,7 +42,7 @@ const isIn = ({ inserted: { position } }: Row, of: Scope | undefined): boolean =
 /** Methods, not closures: what one store has taught the compiler serves the next. */
 class Tables {
   readonly calls = new Map<string, Row>()
-  readonly positions = new Places<Row>()
+  readonly positions = new PositionMap<Row>()
   /** Those that want a worker, or have one: looking for work costs neither what is settled nor what is parked. */
   readonly wanting = new Set<Row>()
   /** Not settled, parked or not. */
@@ -131,7 +131,7 @@ class Tables {
         this.users.set(name, (this.users.get(name) ?? new Set()).add(call))
         this.usedBy.set(call, (this.usedBy.get(call) ?? new Set()).add(name))
       }
-    if (change.keep) for (const each of change.keep) this.kept.put(each)
+    if (change.documents) for (const each of change.documents) this.kept.put(each)
     for (const event of change.events) this.feed.add(event)
     return done
   }
@@ -247,8 +247,8 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
       const found = attachments.get(frame(tenant, id))
       return found && copyOf(found)
     },
-    kept: (name) => kept.get(name),
-    keptOf: (query) => kept.list(query),
+    document: (name) => kept.get(name),
+    documentsOf: (query) => kept.list(query),
     keptIn: (of, scope) => of.filter((each) => kept.has(each, scope)),
     events: (query) => feed.read(query),
     full: (takes) => takes.map((take) => places.full(take) !== null),

@@ -125,7 +125,7 @@ class Planner implements Plan {
       this.#files.push({ ...names, needs, place: digest(a.tenant, a.id), data: Buffer.from(a.data).toString('base64') })
     }
     for (const u of change.uses ?? []) this.#uses.push({ needs, place: digest(u.tenant, u.id), call: nameIn(u.call) })
-    for (const each of change.keep ?? []) {
+    for (const each of change.documents ?? []) {
       this.#bytes += each.value?.length ?? 0
       this.#keeps.push({ ...keptIn(each), n: ++this.#n, needs, value: each.value })
     }

@@ -209,8 +209,8 @@ export async function postgresStore({
             [digest(of.tenant, of.session), after, limit],
           )
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
-    kept: (name) => one(keptOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [keptPlace(name)]),
-    keptOf: (query) => all(keptOf, ...keptPage(query)),
+    document: (name) => one(keptOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [keptPlace(name)]),
+    documentsOf: (query) => all(keptOf, ...keptPage(query)),
     keptIn: (of, scope) => all(({ name }: { name: string }) => nameOut(name), ...keptAmong(of, scope)),
     full: (takes) =>
       all(

@@ -7,7 +7,16 @@ import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../records/call-record.ts'
 import type { EventRecord } from '../records/event.ts'
 import { frame } from '../../core/ids.ts'
-import type { AttachmentRecord, Hold, Kept, KeptName, KeptQuery, Scope, Take, TakenPlace } from '../store.ts'
+import type {
+  AttachmentRecord,
+  Hold,
+  StoredDocument,
+  DocumentName,
+  DocumentQuery,
+  Scope,
+  Take,
+  TakenPlace,
+} from '../store.ts'
 
 /** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
 export function nameIn<T extends string | null>(name: T): T {
@@ -121,10 +130,10 @@ export function eventOf({
   } as EventRecord
 }
 
-export const keptPlace = ({ of, tenant, session, key }: KeptName): string => digest(of, tenant, session, key)
+export const keptPlace = ({ of, tenant, session, key }: DocumentName): string => digest(of, tenant, session, key)
 
 /** What is to be kept, as the function of schema.ts reads it. */
-export const keptIn = (name: KeptName): Record<string, unknown> => ({
+export const keptIn = (name: DocumentName): Record<string, unknown> => ({
   name: keptPlace(name),
   whose: digest(name.tenant),
   scope: digest(name.tenant, name.session),
@@ -139,7 +148,7 @@ export function keptOf({
   whose: _whose,
   scope: _scope,
   ...row
-}: Kept & Record<'place' | 'whose' | 'scope', Buffer>): Kept {
+}: StoredDocument & Record<'place' | 'whose' | 'scope', Buffer>): StoredDocument {
   return {
     ...row,
     of: nameOut(row.of),
@@ -158,7 +167,14 @@ export const keptAmong = (
   [of.map(nameIn), digest(tenant, session)],
 ]
 
-export function keptPage({ of, tenant, session, after, limit, newest }: KeptQuery): [text: string, values: unknown[]] {
+export function keptPage({
+  of,
+  tenant,
+  session,
+  after,
+  limit,
+  newest,
+}: DocumentQuery): [text: string, values: unknown[]] {
   const [from, order] = newest ? (["($2 = '' OR key < $2)", 'key DESC'] as const) : (['key > $2', 'key'] as const)
   const page = (by: string): string => `SELECT * FROM kept WHERE "of" = $1 AND ${from} ${by} ORDER BY ${order} LIMIT $3`
   const asked = [nameIn(of), nameIn(after), limit]

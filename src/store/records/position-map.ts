@@ -4,7 +4,7 @@ import type { CallPosition } from './call-record.ts'
 
 type Named<T> = Map<string, T>
 
-export class Places<T> {
+export class PositionMap<T> {
   readonly #tenants: Named<Named<Named<Named<T>>>> = new Map()
 
   get(at: CallPosition): T | undefined {

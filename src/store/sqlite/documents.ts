@@ -1,7 +1,7 @@
 // What is kept by name in a SQLite file.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Change, Kept, KeptName, KeptQuery, Scope } from '../store.ts'
+import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'
 
 export class KeptWriter {
   readonly #revision: StatementSync
@@ -17,11 +17,11 @@ export class KeptWriter {
     this.#remove = db.prepare('DELETE FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
   }
 
-  revision({ of, tenant, session, key }: KeptName): number {
+  revision({ of, tenant, session, key }: DocumentName): number {
     return (this.#revision.get(of, tenant, session, key) as { revision: number } | undefined)?.revision ?? 0
   }
 
-  put({ of, tenant, session, key, value }: NonNullable<Change['keep']>[number]): void {
+  put({ of, tenant, session, key, value }: NonNullable<Change['documents']>[number]): void {
     if (value === null) this.#remove.run(of, tenant, session, key)
     else this.#put.run(of, tenant, session, key, value)
   }
@@ -42,15 +42,15 @@ export class KeptReader {
     this.#down = pages(db, "(?2 = '' OR key < ?2)", 'key DESC')
   }
 
-  one({ of, tenant, session, key }: KeptName): Kept | undefined {
-    return this.#one.get(of, tenant, session, key) as unknown as Kept | undefined
+  one({ of, tenant, session, key }: DocumentName): StoredDocument | undefined {
+    return this.#one.get(of, tenant, session, key) as unknown as StoredDocument | undefined
   }
 
   among(of: readonly string[], { tenant, session }: Required<Scope>): string[] {
     return (this.#among.all(JSON.stringify(of), tenant, session) as { name: string }[]).map(({ name }) => name)
   }
 
-  list({ of, tenant, session, after, limit, newest }: KeptQuery): Kept[] {
+  list({ of, tenant, session, after, limit, newest }: DocumentQuery): StoredDocument[] {
     const pages = newest ? this.#down : this.#up
     const rows =
       tenant === undefined
@@ -58,7 +58,7 @@ export class KeptReader {
         : session === undefined
           ? pages.ofTenant.all(of, after, limit, tenant)
           : pages.ofSession.all(of, after, limit, tenant, session)
-    return rows as unknown as Kept[]
+    return rows as unknown as StoredDocument[]
   }
 }
 

@@ -5,7 +5,7 @@
 // processes write can be told apart only while one of ours is silent.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Heart } from '../lease-heartbeat.ts'
 import type { Change, Written } from '../store.ts'
@@ -104,7 +104,7 @@ export class Writer {
   }
 
   /** A write of another kind. While the thread has a group, it waits its turn; while another process writes, it tries again. */
-  alone<T>(work: () => T): Soon<T> {
+  alone<T>(work: () => T): MaybePromise<T> {
     if (this.#sent) {
       return new Promise<T>((resolve, reject) => {
         this.#waiting.push(() => {
@@ -125,7 +125,7 @@ export class Writer {
   }
 
   /** Whether another process has written, given that some connection other than the loop's has. */
-  news(): Soon<boolean> {
+  news(): MaybePromise<boolean> {
     const wrote = this.#wrote || this.#writing
     this.#wrote = false
     if (!wrote || !this.#thread?.ready) return true

@@ -133,7 +133,7 @@ export class GroupWriter {
     }
     for (const a of change.attachments ?? []) this.#putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
     for (const { tenant, id, call } of change.uses ?? []) this.#putUse.run(tenant, id, call)
-    for (const each of change.keep ?? []) this.#kept.put(each)
+    for (const each of change.documents ?? []) this.#kept.put(each)
     for (const event of change.events) this.#events.add(event)
     return { ok: true }
   }

@@ -1,6 +1,6 @@
 // The writes of a run, counted and named, and a process that ends itself at one of them.
 
-import type { Soon } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Change, Store } from '../../store/store.ts'
 
 /** Where a process ends itself: before the n-th write, or when it is on record and nobody here has heard of it. */
@@ -31,7 +31,7 @@ export function watched(store: Store, crashAt: CrashAt | null): WatchedStore {
     if (due(mine, 'before')) crash()
     return mine
   }
-  const counted = <T>(answer: Soon<T>): Soon<T> => {
+  const counted = <T>(answer: MaybePromise<T>): MaybePromise<T> => {
     if (!(answer instanceof Promise)) return answer
     asked++
     return answer.finally(() => asked--)
@@ -40,7 +40,7 @@ export function watched(store: Store, crashAt: CrashAt | null): WatchedStore {
     Object.entries(store).map(([name, method]) => [
       name,
       typeof method === 'function' && name !== 'onHint'
-        ? (...args: never[]) => counted((method as (...args: never[]) => Soon<unknown>)(...args))
+        ? (...args: never[]) => counted((method as (...args: never[]) => MaybePromise<unknown>)(...args))
         : method,
     ]),
   ) as unknown as Store

@@ -2,21 +2,22 @@
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
-import type { Change, Guard, KeptName, Store } from '../../store/store.ts'
+import type { Change, Guard, DocumentName, Store } from '../../store/store.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-const name = (key: string, over: Partial<KeptName> = {}): KeptName => ({
+const name = (key: string, over: Partial<DocumentName> = {}): DocumentName => ({
   of: 'things',
   tenant: 't',
   session: 's',
   key,
   ...over,
 })
-const keeping = (...values: readonly (KeptName & { value: string | null })[]): Change => r.change({ keep: values })
-const at = (kept: KeptName, revision: number): Guard => ({ kind: 'kept', ...kept, revision })
-const keysOf = async (store: Store, query: Partial<Parameters<Store['keptOf']>[0]> = {}): Promise<string[]> =>
-  (await store.keptOf({ of: 'things', after: '', limit: 100, ...query })).map(({ key }) => key)
+const keeping = (...values: readonly (DocumentName & { value: string | null })[]): Change =>
+  r.change({ documents: values })
+const at = (kept: DocumentName, revision: number): Guard => ({ kind: 'kept', ...kept, revision })
+const keysOf = async (store: Store, query: Partial<Parameters<Store['documentsOf']>[0]> = {}): Promise<string[]> =>
+  (await store.documentsOf({ of: 'things', after: '', limit: 100, ...query })).map(({ key }) => key)
 
 export const keptCases: readonly StoreCase[] = [
   {
@@ -27,17 +28,21 @@ export const keptCases: readonly StoreCase[] = [
       const others = [{ of: 'others' }, { tenant: 'u' }, { session: '' }, { key: 'A' }].map((over) => name('a', over))
       for (const [n, other] of others.entries())
         r.accepted(await store.commit(keeping({ ...other, value: `"other ${n}"` })))
-      assert.equal(await store.kept(name('a')), undefined)
+      assert.equal(await store.document(name('a')), undefined)
       r.accepted(await store.commit(keeping({ ...name('a'), value: '"one"' })))
-      assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 1, value: '"one"' })
+      assert.deepEqual(r.plain(await store.document(name('a'))), { ...name('a'), revision: 1, value: '"one"' })
       r.accepted(await store.commit(keeping({ ...name('a'), value: '"two \\u0000 é"' })))
-      assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 2, value: '"two \\u0000 é"' })
+      assert.deepEqual(r.plain(await store.document(name('a'))), {
+        ...name('a'),
+        revision: 2,
+        value: '"two \\u0000 é"',
+      })
       r.accepted(await store.commit(keeping({ ...name('a'), value: null }, { ...name('never'), value: null })))
-      assert.equal(await store.kept(name('a')), undefined)
+      assert.equal(await store.document(name('a')), undefined)
       r.accepted(await store.commit(keeping({ ...name('a'), value: '1' }, { ...name('a'), value: '2' })))
-      assert.deepEqual(r.plain(await store.kept(name('a'))), { ...name('a'), revision: 2, value: '2' })
+      assert.deepEqual(r.plain(await store.document(name('a'))), { ...name('a'), revision: 2, value: '2' })
       for (const [n, other] of others.entries())
-        assert.deepEqual(r.plain(await store.kept(other)), { ...other, revision: 1, value: `"other ${n}"` })
+        assert.deepEqual(r.plain(await store.document(other)), { ...other, revision: 1, value: `"other ${n}"` })
     },
   },
   {
@@ -48,13 +53,13 @@ export const keptCases: readonly StoreCase[] = [
       const { store } = await open(manualClock())
       const raise = (from: number): Promise<boolean>[] =>
         Array.from({ length: 20 }, async (_, n) => {
-          const own = r.change({ guards: [at(name('a'), from)], keep: [{ ...name('a'), value: String(n) }] })
+          const own = r.change({ guards: [at(name('a'), from)], documents: [{ ...name('a'), value: String(n) }] })
           const answer = await store.commit(own)
           if (!answer.ok) assert.deepEqual(answer.refused, at(name('a'), from))
           return answer.ok
         })
       for (const from of [0, 1, 2]) assert.equal((await Promise.all(raise(from))).filter(Boolean).length, 1)
-      assert.equal((await store.kept(name('a')))?.revision, 3)
+      assert.equal((await store.document(name('a')))?.revision, 3)
       r.refused(await store.commit(r.change({ guards: [at(name('a'), 0)] })), at(name('a'), 0))
       r.refused(await store.commit(r.change({ guards: [at(name('b'), 1)] })), at(name('b'), 1))
       r.accepted(await store.commit(r.change({ guards: [at(name('b'), 0), at(name('a'), 3)] })))
@@ -85,7 +90,7 @@ export const keptCases: readonly StoreCase[] = [
       r.accepted(await store.commit(keeping({ ...name('a'), value: '1' })))
       const refused = r.change({
         guards: [r.open('no such wait')],
-        keep: [
+        documents: [
           { ...name('a'), value: null },
           { ...name('b'), value: '2' },
         ],
@@ -170,12 +175,12 @@ export const keptCases: readonly StoreCase[] = [
       const { store, again } = await open(manualClock())
       const other = await again()
       const put = (by: Store, from: number): ReturnType<Store['commit']> =>
-        by.commit(r.change({ guards: [at(name('a'), from)], keep: [{ ...name('a'), value: '1' }] }))
+        by.commit(r.change({ guards: [at(name('a'), from)], documents: [{ ...name('a'), value: '1' }] }))
       for (let from = 0; from < 20; from++) {
         const both = await Promise.all([put(store, from), put(other, from)])
         assert.equal(both.filter(({ ok }) => ok).length, 1)
       }
-      assert.equal((await other.kept(name('a')))?.revision, 20)
+      assert.equal((await other.document(name('a')))?.revision, 20)
     },
   },
 ]

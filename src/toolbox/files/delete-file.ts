@@ -2,7 +2,7 @@
 // that finds nothing knows that the first one has done it, and one that finds another file leaves it.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, object, text } from '../schema-fields.ts'
 import { baseName, keepOthers, pathField, shown, told } from './file-tool-errors.ts'
@@ -25,7 +25,7 @@ export const deleteFile = tool({
   hints: { destructive: true, idempotent: true },
   concurrency: 'exclusive',
   preview: ({ path, recursive = false }) => `Deletes ${shown(path)}${recursive ? ' and all that is in it' : ''}.`,
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Deleting {}', completed: 'Deleted {}', failed: 'Could not delete {}' },
       de: { started: 'Löscht {}', completed: '{} gelöscht', failed: 'Konnte {} nicht löschen' },

@@ -4,7 +4,7 @@
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, list, object, text, whole } from '../schema-fields.ts'
 import { mostDiff } from './diff.ts'
@@ -46,7 +46,7 @@ export const editFile = tool({
   }),
   hints: { idempotent: true },
   concurrency: 'exclusive',
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Editing {}', completed: 'Edited {}', failed: 'Could not edit {}' },
       de: { started: 'Bearbeitet {}', completed: '{} bearbeitet', failed: 'Konnte {} nicht bearbeiten' },

@@ -5,7 +5,7 @@ import { PawlError } from '../../core/errors.ts'
 import type { FileStat } from '../../core/session-files.ts'
 import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { list, object, text, whole } from '../schema-fields.ts'
 import { type Matched, matched } from './search-worker.ts'
@@ -88,7 +88,7 @@ export const grepFiles = tool({
     ['note'],
   ),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Searching for {}', completed: 'Searched for {}', failed: 'Could not search for {}' },
       de: { started: 'Sucht nach {}', completed: 'Nach {} gesucht', failed: 'Konnte nicht nach {} suchen' },

@@ -3,7 +3,7 @@
 import type { FileStat } from '../../core/session-files.ts'
 import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, list, object, text, whole } from '../schema-fields.ts'
 import { baseName, pathField, shown, told } from './file-tool-errors.ts'
@@ -54,7 +54,7 @@ export const listDirectory = tool({
     ['note'],
   ),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Listing {}', completed: 'Listed {}', failed: 'Could not list {}' },
       de: { started: 'Listet {} auf', completed: '{} aufgelistet', failed: 'Konnte {} nicht auflisten' },

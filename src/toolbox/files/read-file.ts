@@ -4,7 +4,7 @@ import type { FileContent } from '../../core/session-files.ts'
 import { fail } from '../../core/outcome.ts'
 import { bytesIn, startOf } from '../../core/size-limits.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, object, oneOf, text, whole } from '../schema-fields.ts'
 import { imageTypeOf, isBinaryName, type Manner, mannerOf, mostImageBytes } from './file-kind.ts'
@@ -53,7 +53,7 @@ export const readFile = tool({
     ['content', 'total_lines', 'lines_shown', 'truncated', 'content_type', 'media_type', 'image', 'note', 'truncation'],
   ),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Reading {}', completed: 'Read {}', failed: 'Could not read {}' },
       de: { started: 'Liest {}', completed: '{} gelesen', failed: 'Konnte {} nicht lesen' },

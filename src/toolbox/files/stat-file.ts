@@ -1,6 +1,6 @@
 // stat_file: whether there is something, and what. That there is nothing is an answer, not a failure.
 
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, object, text, whole } from '../schema-fields.ts'
 import { baseName, pathField, told } from './file-tool-errors.ts'
@@ -31,7 +31,7 @@ export const statFile = tool({
     ['name', 'is_directory', 'is_readonly', 'size_bytes', 'content_hash', 'content_type', 'created_at', 'updated_at'],
   ),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Looking up {}', completed: 'Looked up {}', failed: 'Could not look up {}' },
       de: { started: 'Sieht {} nach', completed: '{} nachgesehen', failed: 'Konnte {} nicht nachsehen' },

@@ -5,7 +5,7 @@ import { PawlError } from '../../core/errors.ts'
 import type { FileStat } from '../../core/session-files.ts'
 import { fail } from '../../core/outcome.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, object, oneOf, text, whole } from '../schema-fields.ts'
 import { baseName, hashOf, keepOthers, pathField, told } from './file-tool-errors.ts'
@@ -39,7 +39,7 @@ export const writeFile = tool({
   }),
   hints: { idempotent: true },
   concurrency: 'exclusive',
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Writing {}', completed: 'Wrote {}', failed: 'Could not write {}' },
       de: { started: 'Schreibt {}', completed: '{} geschrieben', failed: 'Konnte {} nicht schreiben' },

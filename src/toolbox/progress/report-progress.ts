@@ -1,7 +1,7 @@
 // report_progress: the model tells how its work goes. Whoever watches the call reads it at once; it is on record as the result.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { list, object, oneOf, text } from '../schema-fields.ts'
 
@@ -29,7 +29,7 @@ export const reportProgress = tool({
   output: object({ status, summary, details }, ['details']),
   // Told twice it is told once more, and nothing else has changed.
   hints: { idempotent: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: { started: 'Reporting: {}', completed: 'Reported: {}', failed: 'Could not report: {}' },
       de: { started: 'Berichtet: {}', completed: 'Berichtet: {}', failed: 'Konnte nicht berichten: {}' },

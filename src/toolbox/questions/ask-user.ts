@@ -5,7 +5,7 @@ import { PawlError } from '../../core/errors.ts'
 import type { Json } from '../../core/value.ts'
 import { mostSecrets } from '../../core/session-values.ts'
 import type { Question, ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { tool } from '../../tools/tool.ts'
 import { fail } from '../../core/outcome.ts'
@@ -81,7 +81,7 @@ export const askUser = tool({
   hints: { idempotent: true },
   onCrash: 'rerun',
   concurrency: 'parallel',
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Asking: {}',

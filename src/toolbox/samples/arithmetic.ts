@@ -1,7 +1,7 @@
 // What add, subtract, multiply and divide have in common: two numbers, and a result that is one.
 
 import { fail } from '../../core/outcome.ts'
-import { type Saying, says } from '../../tools/narration/tool-narration.ts'
+import { type Narration, narrate } from '../../tools/narration/tool-narration.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
 import { number, object, text } from '../schema-fields.ts'
 
@@ -16,7 +16,7 @@ export interface Operation {
   readonly description: string
   readonly a: string
   readonly b: string
-  readonly words: { readonly en: Saying; readonly de: Saying }
+  readonly words: { readonly en: Narration; readonly de: Narration }
   readonly sign: string
   readonly examples: readonly Numbers[]
   readonly of: (a: number, b: number) => number
@@ -30,7 +30,7 @@ export const operation = ({ name, title, description, a, b, words, sign, example
     input: object<Numbers>({ a: number(a), b: number(b) }),
     output: object({ result: number('What comes out'), operation: text('What was done'), a: number(a), b: number(b) }),
     hints: { readOnly: true, idempotent: true },
-    narrate: says<Numbers>(words, (given) => `${given.a} ${sign} ${given.b}`),
+    narrate: narrate<Numbers>(words, (given) => `${given.a} ${sign} ${given.b}`),
     examples,
     execute: (given) => ({ result: exact(of(given.a, given.b)), operation: name, a: given.a, b: given.b }),
   })

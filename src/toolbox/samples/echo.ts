@@ -1,6 +1,6 @@
-// box.echo(): gives back what it is given. For trying things out.
+// echo: returns its input. For trying things out.
 
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
 import { object, text, whole } from '../schema-fields.ts'
 
@@ -8,14 +8,14 @@ interface Input {
   readonly message: string
 }
 
-const echoTool = tool({
+export const echo: Tool = tool({
   name: 'echo',
   title: 'Echo a message',
   description: 'Give back the message, and how many characters it has.',
   input: object<Input>({ message: text('What to give back') }),
   output: object({ echoed: text('The message'), length: whole('Its length in characters') }),
   hints: { readOnly: true, idempotent: true },
-  narrate: says({
+  narrate: narrate({
     en: { started: 'Echoing a message', completed: 'Echoed a message', failed: 'Could not echo a message' },
     de: {
       started: 'Wiederholt eine Nachricht',
@@ -30,5 +30,3 @@ const echoTool = tool({
     return { echoed: message, length }
   },
 })
-
-export const echo = (): Tool[] => [echoTool]

@@ -1,6 +1,6 @@
 // get_forecast: samples for some days, beginning today (UTC).
 
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { list, number, object, text, whole } from '../schema-fields.ts'
 import {
@@ -52,7 +52,7 @@ export const getForecast = tool({
     ),
   }),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Looking at the forecast for {}',

@@ -1,6 +1,6 @@
 // get_weather: a sample, not a forecast of anything.
 
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { number, object, text, whole } from '../schema-fields.ts'
 import {
@@ -35,7 +35,7 @@ export const getWeather = tool({
     timestamp: text('When it was asked, RFC 3339'),
   }),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Looking at the weather in {}',

@@ -5,7 +5,7 @@ import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import type { Json } from '../../core/value.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { result, type ToolResult } from '../../tools/result.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
@@ -76,7 +76,7 @@ export function secretStore({ reveal = false, reserved = [], ...others }: Secret
     }),
     hints: { idempotent: true },
     sensitive: true,
-    narrate: says(
+    narrate: narrate(
       {
         en: {
           started: 'Looking after secrets: {}',

@@ -7,7 +7,7 @@ import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { jsonSchema, type JsonSchema } from '../../tools/schema.ts'
 import { type ApprovalFacts, type Tool, tool } from '../../tools/tool.ts'
 import { standardPath } from '../processes/find-program.ts'
@@ -179,7 +179,7 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     onCrash: 'stop',
     timeout: longestTimeoutMs + 60_000,
     background: { timeout: backgroundMs + 60_000, grace: backgroundGraceMs + 1_000, recovery: 'owner_bound' },
-    narrate: says(
+    narrate: narrate(
       {
         en: {
           started: 'Running {} in bash',

@@ -1,7 +1,7 @@
 // get_current_time: the time of the runtime's clock, in the zone that was asked for.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { object, oneOf, text, whole } from '../schema-fields.ts'
 
@@ -34,7 +34,7 @@ export const getCurrentTime = tool({
     ['datetime', 'timestamp'],
   ),
   hints: { readOnly: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Telling the time in {}',

@@ -1,7 +1,7 @@
 // write_todos: the model writes down what it has to do. Nothing is kept but the call itself: the newest list in the history is the list.
 
 import { fail } from '../../core/outcome.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { tool } from '../../tools/tool.ts'
 import { flag, list, object, oneOf, text, whole } from '../schema-fields.ts'
 
@@ -52,7 +52,7 @@ export const writeTodos = tool({
   hints: { idempotent: true },
   // The last list is the list: those of one session follow each other.
   concurrency: 'exclusive',
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Updating the to-do list: {}',

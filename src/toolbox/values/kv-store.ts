@@ -2,7 +2,7 @@
 
 import type { Json } from '../../core/value.ts'
 import type { ToolContext } from '../../tools/context/context.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { tool } from '../../tools/tool.ts'
 import { needed, told, wrong } from './value-tool-errors.ts'
@@ -58,7 +58,7 @@ export const kvStore = tool({
     additionalProperties: false,
   }),
   hints: { idempotent: true },
-  narrate: says(
+  narrate: narrate(
     {
       en: {
         started: 'Looking after kept values: {}',

@@ -3,7 +3,7 @@
 import type { ToolFailure } from '../../core/outcome.ts'
 import { fail } from '../../core/outcome.ts'
 import type { Json } from '../../core/value.ts'
-import { says } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/tool-narration.ts'
 import { jsonSchema, type JsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
 import { told } from '../files/file-tool-errors.ts'
@@ -88,7 +88,7 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
         : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }
     },
     timeout: rules.totalMs + 30_000,
-    narrate: says(
+    narrate: narrate(
       {
         en: {
           started: 'Fetching {}',

@@ -66,7 +66,7 @@ export interface TaskMessage {
 }
 
 /** What a body told with ctx.emit. */
-export interface EmittedEvent {
+export interface TaskEventRecord {
   /** From 1 on. */
   readonly number: number
   readonly type: string
@@ -160,7 +160,7 @@ export interface Tasks {
     how?: { readonly data?: unknown; readonly inReplyTo?: string; readonly key?: string },
   ): Promise<TaskMessage>
   /** What it emitted, oldest first. */
-  events(id: string, how?: { readonly after?: number; readonly limit?: number }): Promise<EmittedEvent[]>
+  events(id: string, how?: { readonly after?: number; readonly limit?: number }): Promise<TaskEventRecord[]>
   /** Both ways, oldest first; `last`: only so many of the newest. */
   messages(
     id: string,

@@ -1,7 +1,7 @@
 import { fc } from '../../../test/chance.ts'
 import { describe, expect, test } from 'vitest'
-import { says } from './tool-narration.ts'
-import { headline, narrate } from './render-narration.ts'
+import { narrate } from './tool-narration.ts'
+import { headline, renderNarration } from './render-narration.ts'
 import { looksSecret, withoutSecrets } from './secret-fields.ts'
 
 const en = { phase: 'started', locale: 'en' } as const
@@ -9,39 +9,43 @@ const look = { name: 'look_up_order', title: 'Look up an order' }
 
 describe('SESS-9: what people read of a call', () => {
   test('a default made of the title, or of the name', () => {
-    expect(narrate(look, {}, en)).toBe('Running: Look up an order')
-    expect(narrate({ name: 'look_up_order' }, {}, en)).toBe('Running: Look up order')
-    expect(narrate({ name: 'lookUpOrder' }, {}, { ...en, phase: 'waiting' })).toBe('Waiting: Look Up Order')
-    expect(narrate({ name: '__' }, {}, en)).toBe('Running: __')
-    expect(narrate(look, { order: 'A1' }, { ...en, phase: 'completed' })).toBe('Done: Look up an order (A1)')
-    expect(narrate(look, { customer_id: 42 }, { ...en, phase: 'failed' })).toBe('Failed: Look up an order (42)')
-    expect(narrate({ name: 'read', title: 'Read\u202E a\nfile' }, { path: '/a/b/c.md' }, en)).toBe(
+    expect(renderNarration(look, {}, en)).toBe('Running: Look up an order')
+    expect(renderNarration({ name: 'look_up_order' }, {}, en)).toBe('Running: Look up order')
+    expect(renderNarration({ name: 'lookUpOrder' }, {}, { ...en, phase: 'waiting' })).toBe('Waiting: Look Up Order')
+    expect(renderNarration({ name: '__' }, {}, en)).toBe('Running: __')
+    expect(renderNarration(look, { order: 'A1' }, { ...en, phase: 'completed' })).toBe('Done: Look up an order (A1)')
+    expect(renderNarration(look, { customer_id: 42 }, { ...en, phase: 'failed' })).toBe('Failed: Look up an order (42)')
+    expect(renderNarration({ name: 'read', title: 'Read\u202E a\nfile' }, { path: '/a/b/c.md' }, en)).toBe(
       'Running: Read a file (c.md)',
     )
   })
 
   test('by locale: German, a region of it, and English for what is not there', () => {
     for (const locale of ['de', 'de-AT', 'DE_ch'])
-      expect(narrate(look, {}, { ...en, locale })).toBe('Läuft: Look up an order')
+      expect(renderNarration(look, {}, { ...en, locale })).toBe('Läuft: Look up an order')
     for (const locale of ['xx', '', 'constructor', '__proto__'])
-      expect(narrate(look, {}, { ...en, locale })).toBe('Running: Look up an order')
-    expect(narrate(look, {}, { phase: 'completed', locale: 'de' })).toBe('Fertig: Look up an order')
+      expect(renderNarration(look, {}, { ...en, locale })).toBe('Running: Look up an order')
+    expect(renderNarration(look, {}, { phase: 'completed', locale: 'de' })).toBe('Fertig: Look up an order')
   })
 
   test('own words, in each phase; and nothing that is no sentence', () => {
-    const own = says<{ path: string }>(
+    const own = narrate<{ path: string }>(
       { en: { started: 'Reading {}', completed: 'Read {}', failed: 'Could not read {}' } },
       ({ path }) => path,
     )
     const read = { name: 'read', title: 'Read', narrate: own }
-    expect(narrate(read, { path: 'a.md' }, en)).toBe('Reading a.md')
-    expect(narrate(read, { path: 'a.md' }, { ...en, phase: 'waiting' })).toBe('Reading a.md…')
-    expect(narrate(read, { path: 'a.md' }, { ...en, phase: 'failed', locale: 'fr' })).toBe('Could not read a.md')
+    expect(renderNarration(read, { path: 'a.md' }, en)).toBe('Reading a.md')
+    expect(renderNarration(read, { path: 'a.md' }, { ...en, phase: 'waiting' })).toBe('Reading a.md…')
+    expect(renderNarration(read, { path: 'a.md' }, { ...en, phase: 'failed', locale: 'fr' })).toBe(
+      'Could not read a.md',
+    )
     // "Failed" would not be true of what nobody knows.
-    expect(narrate(read, { path: 'a.md' }, { ...en, phase: 'unknown' })).toBe('Outcome unknown: Read (a.md)')
-    expect(narrate(read, { path: 'a.md' }, { phase: 'cancelled', locale: 'de' })).toBe('Abgebrochen: Read (a.md)')
+    expect(renderNarration(read, { path: 'a.md' }, { ...en, phase: 'unknown' })).toBe('Outcome unknown: Read (a.md)')
+    expect(renderNarration(read, { path: 'a.md' }, { phase: 'cancelled', locale: 'de' })).toBe(
+      'Abgebrochen: Read (a.md)',
+    )
     // Arguments that its tool did not take are not put into its words.
-    expect(narrate(read, undefined, en)).toBe('Running: Read')
+    expect(renderNarration(read, undefined, en)).toBe('Running: Read')
     const throws = (): never => {
       throw new Error('x')
     }
@@ -56,8 +60,10 @@ describe('SESS-9: what people read of a call', () => {
       null,
     ]
     for (const each of [throws, ...bad.map((given) => () => given)])
-      expect(narrate({ ...look, narrate: each as never }, { order: 'A1' }, en)).toBe('Running: Look up an order (A1)')
-    expect(narrate({ ...look, narrate: () => 'a\u001B[31m\u202E b' }, {}, en)).toBe('a [31m b')
+      expect(renderNarration({ ...look, narrate: each as never }, { order: 'A1' }, en)).toBe(
+        'Running: Look up an order (A1)',
+      )
+    expect(renderNarration({ ...look, narrate: () => 'a\u001B[31m\u202E b' }, {}, en)).toBe('a [31m b')
   })
 
   test('the value that it gave, when it is completed', () => {
@@ -65,7 +71,7 @@ describe('SESS-9: what people read of a call', () => {
       name: 'count',
       narrate: ((_: unknown, { value }: { value?: { n: number } }) => `${value?.n} rows`) as never,
     }
-    expect(narrate(counts, {}, { ...en, phase: 'completed', value: { n: 3 } })).toBe('3 rows')
+    expect(renderNarration(counts, {}, { ...en, phase: 'completed', value: { n: 3 } })).toBe('3 rows')
   })
 
   test('secret-looking fields are not shown: not by default, and not in own words', () => {
@@ -79,7 +85,7 @@ describe('SESS-9: what people read of a call', () => {
         )
     for (const name of secret) {
       expect(looksSecret(name), name).toBe(true)
-      expect(narrate(look, { [name]: 'hunter2', [`${name}_id`]: 'hunter2' }, en), name).toBe(
+      expect(renderNarration(look, { [name]: 'hunter2', [`${name}_id`]: 'hunter2' }, en), name).toBe(
         'Running: Look up an order',
       )
     }
@@ -87,30 +93,36 @@ describe('SESS-9: what people read of a call', () => {
       expect(looksSecret(name), name).toBe(false)
     const shows = { ...look, narrate: ((input: unknown) => JSON.stringify(input)) as never }
     expect(
-      narrate(shows, { user: 'ada', password: 'hunter2', deep: [{ apiKey: 'hunter2', pin: 1234 }], key: 'theme' }, en),
+      renderNarration(
+        shows,
+        { user: 'ada', password: 'hunter2', deep: [{ apiKey: 'hunter2', pin: 1234 }], key: 'theme' },
+        en,
+      ),
     ).toBe('{"user":"ada","password":"…","deep":[{"apiKey":"…","pin":"…"}],"key":"theme"}')
-    expect(narrate(shows, {}, { ...en, phase: 'completed', value: { token: 'hunter2' } })).not.toContain('hunter2')
-    expect(narrate(look, { query: 'password=hunter2' }, en)).toBe('Running: Look up an order')
-    expect(narrate(look, { url: 'https://ada:hunter2@example.com/a/b?token=hunter2#hunter2' }, en)).toBe(
+    expect(renderNarration(shows, {}, { ...en, phase: 'completed', value: { token: 'hunter2' } })).not.toContain(
+      'hunter2',
+    )
+    expect(renderNarration(look, { query: 'password=hunter2' }, en)).toBe('Running: Look up an order')
+    expect(renderNarration(look, { url: 'https://ada:hunter2@example.com/a/b?token=hunter2#hunter2' }, en)).toBe(
       'Running: Look up an order (example.com/a/b)',
     )
-    expect(narrate(look, { url: 'x://' }, en)).toBe('Running: Look up an order')
+    expect(renderNarration(look, { url: 'x://' }, en)).toBe('Running: Look up an order')
   })
 
   test('of a sensitive tool nothing but what it is called', () => {
     const own = { ...look, sensitive: true, narrate: (() => 'own words') as never }
-    expect(narrate(own, { order: 'A1' }, en)).toBe('Running: Look up an order')
+    expect(renderNarration(own, { order: 'A1' }, en)).toBe('Running: Look up an order')
   })
 
   test('known secrets are taken out before anything is cut', () => {
     const secret = 'S'.repeat(300)
     const clean = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll(secret, '[redacted]')) as T
-    const own = says<{ path: string }>(
+    const own = narrate<{ path: string }>(
       { en: { started: 'Reading {}', completed: 'x', failed: 'x' } },
       ({ path }) => path,
     )
-    expect(narrate({ ...look, narrate: own }, { path: secret }, { ...en, clean })).toBe('Reading [redacted]')
-    expect(narrate(look, { path: secret }, { ...en, clean })).toBe('Running: Look up an order ([redacted])')
+    expect(renderNarration({ ...look, narrate: own }, { path: secret }, { ...en, clean })).toBe('Reading [redacted]')
+    expect(renderNarration(look, { path: secret }, { ...en, clean })).toBe('Running: Look up an order ([redacted])')
   })
 
   test('property: whatever is given, one line of bounded length, and no value of a secret field', () => {
@@ -120,7 +132,7 @@ describe('SESS-9: what people read of a call', () => {
         fc.string(),
         fc.constantFrom('password', 'apiToken', 'card_number'),
         (input, title, field) => {
-          const line = narrate({ name: 't', title }, { ...input, [field]: 'zq-hidden-zq' }, en)
+          const line = renderNarration({ name: 't', title }, { ...input, [field]: 'zq-hidden-zq' }, en)
           expect(line).not.toContain('zq-hidden-zq')
           expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u)
           expect(line.length).toBeLessThan(200)

@@ -56,7 +56,11 @@ const longestTitle = 80
 const longestSubject = 40
 
 /** One line about a call. `input` are the arguments that its tool took; undefined where there are none that could be shown. */
-export function narrate(tool: Narrated, input: unknown, { phase, locale, value, clean = same }: TellOf): string {
+export function renderNarration(
+  tool: Narrated,
+  input: unknown,
+  { phase, locale, value, clean = same }: TellOf,
+): string {
   if (tool.sensitive) return clean(byDefault(tool, phase, locale, ''))
   const shown = clean(withoutSecrets(input))
   const own =

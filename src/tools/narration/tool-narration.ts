@@ -16,7 +16,7 @@ export interface Narrating {
 export type Narrate<Input> = (input: Input, about: Narrating) => string | undefined
 
 /** `{}` stands for what the call is about. */
-export interface Saying {
+export interface Narration {
   readonly started: string
   readonly completed: string
   readonly failed: string
@@ -24,9 +24,9 @@ export interface Saying {
 }
 
 /** Words by language, and what a call is about: a file's name, a host. English where a language is missing. */
-export const says =
+export const narrate =
   <Input>(
-    words: { readonly en: Saying; readonly [language: string]: Saying },
+    words: { readonly en: Narration; readonly [language: string]: Narration },
     about?: (input: Input) => unknown,
   ): Narrate<Input> =>
   (input, { phase, locale }) => {

@@ -1,7 +1,7 @@
 // An agent that a body lets work (SESS-6): a turn in a session of its own, which knows whose it is. What it asks of people is found in the inbox of the
 // session above it, too. Cancelled with the call that waits for it.
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
 import {
   agentName,
@@ -16,8 +16,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Model } from '../../models/model.ts'
 import type { StartTurn, Turn } from '../../models/turn-interface.ts'
 import { askingOf, type Place } from '../../sessions/call-record.ts'
-import type { Switches } from '../../sessions/capabilities.ts'
-import { everyKept } from '../../store/iterate-documents.ts'
+import type { CapabilitySwitches } from '../../sessions/capabilities.ts'
+import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { isBusy } from '../../store/agent-sessions.ts'
 import type { AgentOutcome, AgentTurn } from '../../tools/context/context.ts'
@@ -28,7 +28,7 @@ const deepest = 4
 export interface AgentsHost {
   readonly store: Store
   readonly clock: Clock
-  readonly switches: Switches
+  readonly switches: CapabilitySwitches
   start(place: Place, turn: StartTurn): Turn
   /** The one that is there, as it was asked for; else it is started. */
   again(place: Place, turn: StartTurn & { readonly id: string }): Promise<Turn>
@@ -38,23 +38,23 @@ export interface AgentsHost {
 
 export async function agentTurn(
   { store, clock, switches, start, again, endLate }: AgentsHost,
-  invocation: Invocation,
+  execution: Execution,
   session: string,
   agent: AgentTurn,
   signal: AbortSignal,
 ): Promise<AgentOutcome> {
-  const { position, principal, uid } = invocation.request
+  const { position, principal, uid } = execution.request
   const { tenant } = position
-  const above = await store.kept(parentName(position))
+  const above = await store.document(parentName(position))
   const depth = above ? (JSON.parse(above.value) as ParentRow).depth + 1 : 1
   if (depth > deepest) throw new PawlError('agents_too_deep', `${deepest} agents are above it already.`)
   // A body that runs again finds its agent at work: that it began has been told.
-  const before = await store.kept(agentName(position, session))
+  const before = await store.document(agentName(position, session))
   const on = await switches.on(position)
   const row: ParentRow = { session: position.session, call: uid, depth }
   const kept = await store.commit({
-    guards: [...invocation.beside.fence()],
-    keep: [
+    guards: [...execution.attached.fence()],
+    documents: [
       { ...parentName({ tenant, session }), value: JSON.stringify(row) },
       { ...agentName(position, session), value: '1' },
       { ...workingName(position, session), value: atWork },
@@ -72,14 +72,14 @@ export async function agentTurn(
   await endLate(position, session) // whoever ends what is there may not have found it
   const { model, message, frame, instructions, tools, limits } = agent
   const asked = { model: model as Model | string | undefined, frame, instructions, tools, limits }
-  const place = { tenant, session, principal, ...askingOf(invocation.options) }
+  const place = { tenant, session, principal, ...askingOf(execution.options) }
   const given = Object.fromEntries(
     Object.entries(asked).filter(([, value]) => value !== undefined),
   ) as Partial<StartTurn>
   const work = { ...given, message, id: 'turn' }
   const turn = before ? await again(place, work) : start(place, work)
   const cancelled = (): void => {
-    const { stopped } = invocation
+    const { stopped } = execution
     // An execution that no longer counts is taken up again, and finds the agent at work.
     if (stopped && 'over' in stopped) return
     turn.cancel(stopped?.cancel ?? 'What it was asked by has ended', stopped?.by ?? undefined).catch(() => {})
@@ -88,14 +88,14 @@ export async function agentTurn(
   signal.addEventListener('abort', cancelled, { once: true })
   try {
     const outcome = await turn.outcome
-    invocation.beside.keep(...(await answered(store, position, session))) // on record with what is written next
+    execution.attached.keep(...(await answered(store, position, session))) // on record with what is written next
     return outcome
   } finally {
     signal.removeEventListener('abort', cancelled)
   }
 }
 
-type Rows = NonNullable<Change['keep']>
+type Rows = NonNullable<Change['documents']>
 
 /** What an agent has left behind may ask people later, and is found. Of those before it that left something which is over by now nothing is found. */
 async function answered(
@@ -107,7 +107,7 @@ async function answered(
   const rows: Rows[number][] = [{ ...workingName(of, agent), value: leftBehind }]
   try {
     if (!(await isBusy(store, { tenant, session: agent }))) rows[0] = { ...workingName(of, agent), value: null }
-    for await (const { key, value } of everyKept(store, { of: workingName(of, '').of, ...of }))
+    for await (const { key, value } of iterateDocuments(store, { of: workingName(of, '').of, ...of }))
       if (key !== agent && value === leftBehind && !(await isBusy(store, { tenant, session: key })))
         rows.push({ ...workingName(of, key), value: null })
   } catch {} // it has answered: who looks in vain costs little

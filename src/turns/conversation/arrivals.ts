@@ -1,7 +1,7 @@
 // What has arrived since the model was last asked: words of the user, notices of the runtime, results of calls for which placeholders stand. Each goes
 // into the conversation in the write that takes it off its list, so it is told exactly once.
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
 import { owedName, type OwedRow, sentName, type SentRow } from '../../store/records/conversation.ts'
 import { noticeName, wakeName } from '../../store/records/task-record.ts'
@@ -9,8 +9,8 @@ import { isSealedUid } from '../../store/records/sealed-uid.ts'
 import { interrupted } from '../../models/conversation.ts'
 import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'
-import { everyKept } from '../../store/iterate-documents.ts'
-import { readable } from '../../store/read-or-report.ts'
+import { iterateDocuments } from '../../store/iterate-documents.ts'
+import { unlessUnreadable } from '../../store/read-or-report.ts'
 import type { Change } from '../../store/store.ts'
 import type { Scope, TurnHost } from '../ports.ts'
 import { partsOf } from './user-message.ts'
@@ -18,7 +18,7 @@ import { partsOf } from './user-message.ts'
 export interface Arrival {
   readonly message: Message
   /** What goes from its list. */
-  readonly rows: NonNullable<Change['keep']>
+  readonly rows: NonNullable<Change['documents']>
   /** The notice that has been told then. */
   readonly notice?: string
   /** It tells of what is sealed. */
@@ -33,20 +33,20 @@ const secrets = 'secret'
 /** `begins`: a turn that begins reads what was meant for after the one before, too. */
 export async function arrivals(
   host: TurnHost,
-  invocation: Invocation,
+  execution: Execution,
   { begins, reads }: { begins: boolean; reads: boolean },
 ): Promise<Arrival[]> {
-  const { tenant, session } = invocation.request.position
+  const { tenant, session } = execution.request.position
   // Most often there is nothing: that is found out at one look.
   const found = await host.store.keptIn([...lists, secrets], { tenant, session })
   // Somebody may have set one since, and what has arrived may hold it.
   if (found.includes(secrets)) await host.learn({ tenant, session })
   if (!found.some((list) => list !== secrets)) return []
   return [
-    ...(await results(host, invocation, reads)),
+    ...(await results(host, execution, reads)),
     ...(await notices(host, { tenant, session })),
     ...(await sent(host, { tenant, session }, begins)).map(({ key, row: { text } }): Arrival => ({
-      message: { role: 'user', parts: partsOf(text, invocation, host) },
+      message: { role: 'user', parts: partsOf(text, execution, host) },
       rows: [{ ...sentName({ tenant, session }, key), value: null }],
     })),
   ]
@@ -59,7 +59,7 @@ export async function isSaid(host: TurnHost, of: Scope): Promise<boolean> {
 
 async function sent({ store }: TurnHost, of: Scope, begins: boolean): Promise<{ key: string; row: SentRow }[]> {
   const found: { key: string; row: SentRow }[] = []
-  for await (const { key, value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
+  for await (const { key, value } of iterateDocuments(store, { of: sentName(of, '').of, ...of })) {
     const row = JSON.parse(value) as SentRow
     if (row.when !== 'after' || begins) found.push({ key, row })
   }
@@ -75,15 +75,15 @@ async function notices(host: TurnHost, of: Scope): Promise<Arrival[]> {
 
 async function results(
   host: TurnHost,
-  { request: { position: at }, beside }: Invocation,
+  { request: { position: at }, attached: beside }: Execution,
   reads: boolean,
 ): Promise<Arrival[]> {
   const of = { tenant: at.tenant, session: at.session }
   const found: Arrival[] = []
-  for await (const { key, value } of everyKept(host.store, { of: owedName(of, '').of, ...of })) {
+  for await (const { key, value } of iterateDocuments(host.store, { of: owedName(of, '').of, ...of })) {
     const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
     const position: CallPosition = { ...of, batch, id, occurrence }
-    const call = await readable(() => host.store.callAt(position))
+    const call = await unlessUnreadable(() => host.store.callAt(position))
     if (call && call.state !== 'settled') continue
     const rows = [{ ...owedName(of, key), value: null }]
     // It went on in the background: the notice of its task tells what came of it.

@@ -2,7 +2,7 @@
 // is never parted from its result. The summary is on record like any message, and what it stands for stays on record too.
 
 import type { ModelPart } from '../../models/model-parts.ts'
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { bytesIn } from '../../core/size-limits.ts'
 import { callsIn, type Message, type SummaryMessage, textIn, textOf } from '../../models/message.ts'
 import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../../models/model.ts'
@@ -42,7 +42,7 @@ export const limitFor = ({ contextTokens }: Model, beside: number): number =>
 /** True if something was summed up. */
 export async function sumUp(
   host: TurnHost,
-  invocation: Invocation,
+  execution: Execution,
   history: History,
   { model, limit, keep = limit / 2, whole = false, signal, next, add }: Summing,
 ): Promise<boolean> {
@@ -55,9 +55,9 @@ export async function sumUp(
   const text = [...before, ...older.map((each) => spoken(history.shownOf(each)))].join('\n\n')
   const key = `summary:${upTo.number}`
   let added: ReturnType<History['next']> | null = null
-  await invocation.run({ key, input: null, once: false }, async () => {
+  await execution.run({ key, input: null, once: false }, async () => {
     const { parts, usage } = await asked(text, whole ? Infinity : Math.max(leastBytes, limit * 2.5), (request) =>
-      askModel(host, invocation, model, { request, step: 0, signal, quiet: true }),
+      askModel(host, execution, model, { request, step: 0, signal, quiet: true }),
     )
     // A model that says nothing has lost it all: then its reader at least knows.
     const said = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
@@ -66,10 +66,10 @@ export async function sumUp(
     const tells = [
       {
         type: 'message.added' as const,
-        body: { message: number, role: 'summary', turn: invocation.request.position.id },
+        body: { message: number, role: 'summary', turn: execution.request.position.id },
       },
     ]
-    return { done: String(number), beside: { keep: [added.row], tells } }
+    return { done: String(number), beside: { documents: [added.row], tells } }
   })
   const { kept } = (added ?? {}) as Partial<ReturnType<History['next']>>
   if (kept) add(kept)

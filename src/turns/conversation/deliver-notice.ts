@@ -1,26 +1,26 @@
 // A notice that a turn tells its model: on record before the model reads it, in the one write that takes it off its list. A program may list and acknowledge
 // the same notice at that moment; of the two one has told it.
 
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
-import type { Change, Kept } from '../../store/store.ts'
+import type { Change, StoredDocument } from '../../store/store.ts'
 import type { Arrival } from './arrivals.ts'
 import type { History, KeptMessage } from './history.ts'
 import type { TurnHost } from '../ports.ts'
 
-type Rows = NonNullable<Change['keep']>
+type Rows = NonNullable<Change['documents']>
 
 /** `next`: how it goes into the history. It does not if another has told it. */
 export async function tellNotice(
   { store, clock }: TurnHost,
-  { beside, request: { position, uid } }: Invocation,
+  { attached: beside, request: { position, uid } }: Execution,
   { rows, notice, message }: Pick<Arrival, 'rows' | 'notice' | 'message'>,
   history: History,
   next: () => { readonly kept: KeptMessage; readonly row: Rows[number] },
 ): Promise<void> {
   await beside.flush() // what was said before it is before it
-  const listed: (Kept | undefined)[] = []
-  for (const { of, tenant, session, key } of rows) listed.push(await store.kept({ of, tenant, session, key }))
+  const listed: (StoredDocument | undefined)[] = []
+  for (const { of, tenant, session, key } of rows) listed.push(await store.document({ of, tenant, session, key }))
   if (listed.includes(undefined)) return
   const { kept: said, row } = next()
   const { tenant, session } = position
@@ -44,7 +44,7 @@ export async function tellNotice(
           : [],
       ),
     ],
-    keep: [row, ...rows],
+    documents: [row, ...rows],
     events: [
       eventOf(subject, 'message.added', at, { message: said.number, role: message.role, turn: position.id }),
       ...(notice === undefined ? [] : [eventOf(subject, 'notice.acknowledged', at, { notice })]),

@@ -9,7 +9,7 @@ import type { Account } from '../../models/cost-ledger.ts'
 import { Conversation } from '../../models/conversation.ts'
 import type { Message, ModelMessage } from '../../models/message.ts'
 import type { StoredMessage } from '../../models/turn-interface.ts'
-import type { Change, Kept, Store } from '../../store/store.ts'
+import type { Change, StoredDocument, Store } from '../../store/store.ts'
 import type { Scope } from '../ports.ts'
 
 /** As it is kept: with what the turn that wrote it must know of it later. */
@@ -38,7 +38,7 @@ export interface KeptMessage extends StoredMessage {
   readonly invalid?: number
 }
 
-type Keep = NonNullable<Change['keep']>
+type Keep = NonNullable<Change['documents']>
 
 const page = 500
 /** Of JSON, a token is about so many bytes: in English as many characters, in Chinese about one. */
@@ -212,10 +212,10 @@ export class History {
 
   /** From the newest back to where it was last summed up, or another frame began. */
   async #whole(store: Store, of: Scope): Promise<void> {
-    const found: Kept[] = []
+    const found: StoredDocument[] = []
     let from = 0
     for (let after = '~'; ;) {
-      const rows = await store.keptOf({ of: 'message', ...of, after, limit: page, newest: true })
+      const rows = await store.documentsOf({ of: 'message', ...of, after, limit: page, newest: true })
       for (const row of rows) {
         found.push(row)
         const { message, upTo = 0, number } = readMessage(row)
@@ -231,17 +231,18 @@ export class History {
 
   /** False if what was last said here is not on record: whoever said it could not write it. */
   async #newer(store: Store, of: Scope): Promise<boolean> {
-    const last = await store.kept(messageName(of, this.#last))
+    const last = await store.document(messageName(of, this.#last))
     if (!last || last.value !== encode(this.#lastKept)) return false
     for (;;) {
-      const rows = await store.keptOf({ of: 'message', ...of, after: messageKey(this.#last), limit: page })
+      const rows = await store.documentsOf({ of: 'message', ...of, after: messageKey(this.#last), limit: page })
       for (const row of rows) this.add(readMessage(row))
       if (rows.length < page) return true
     }
   }
 }
 
-export const readMessage = ({ value }: Pick<Kept, 'value'>): KeptMessage => decode(value) as unknown as KeptMessage
+export const readMessage = ({ value }: Pick<StoredDocument, 'value'>): KeptMessage =>
+  decode(value) as unknown as KeptMessage
 
 /** The conversations that turns of this process last worked with. Who works with one has it alone: an execution that was lost may still add to its own. */
 export class Histories {
@@ -264,6 +265,6 @@ export class Histories {
 }
 
 export async function headOf(store: Store, of: Scope): Promise<{ row: HeadRow | null; revision: number }> {
-  const kept = await store.kept(headName(of))
+  const kept = await store.document(headName(of))
   return { row: kept ? (JSON.parse(kept.value) as HeadRow) : null, revision: kept?.revision ?? 0 }
 }

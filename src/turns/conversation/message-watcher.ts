@@ -4,7 +4,7 @@
 import { sentName, type SentRow } from '../../store/records/conversation.ts'
 import { frame } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
-import { everyKept } from '../../store/iterate-documents.ts'
+import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 
 interface Scope {
@@ -15,7 +15,7 @@ interface Scope {
 /** Other processes write often; that a user said something there is not urgent. */
 const lookMs = 250
 
-export class Said {
+export class MessageWatcher {
   readonly #store: Store
   readonly #clock: Clock
   readonly #listeners = new Map<string, Set<() => void>>()
@@ -55,7 +55,7 @@ export class Said {
   async #look(): Promise<void> {
     this.#callOff = null
     try {
-      for await (const { tenant, session, value } of everyKept(this.#store, {
+      for await (const { tenant, session, value } of iterateDocuments(this.#store, {
         of: sentName({ tenant: '', session: '' }, '').of,
       }))
         if ((JSON.parse(value) as SentRow).when === 'next') this.said({ tenant, session })

@@ -7,7 +7,7 @@ import { decode } from '../../core/value.ts'
 import { interrupted } from '../../models/conversation.ts'
 import { callsIn, type ResultPart } from '../../models/message.ts'
 import { placeholder } from '../../sessions/placeholder-result.ts'
-import { readable } from '../../store/read-or-report.ts'
+import { unlessUnreadable } from '../../store/read-or-report.ts'
 import type { KeptMessage } from './history.ts'
 import type { Scope, TurnHost } from '../ports.ts'
 import { type Owed, owedRow, type Ran } from '../run-calls.ts'
@@ -45,7 +45,7 @@ export async function callsOnRecord(
     const occurrence = seen.get(id) ?? 0
     seen.set(id, occurrence + 1)
     const at = (place: Pick<CallPosition, 'batch' | 'occurrence'>): Promise<CallRecord | undefined> =>
-      readable(() => host.store.callAt({ tenant, session, id, ...place }))
+      unlessUnreadable(() => host.store.callAt({ tenant, session, id, ...place }))
     found.push(
       (await at({ batch: stepBatch(turn, step), occurrence })) ??
         (await at({ batch: stepBatch(turn, step, order), occurrence: 0 })),

@@ -8,7 +8,7 @@ import { type Ids, isName } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Message, textOf } from '../../models/message.ts'
 import type { Messages } from '../../models/turn-interface.ts'
-import { everyKept } from '../../store/iterate-documents.ts'
+import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 import { readMessage } from './history.ts'
 import type { Scope } from '../ports.ts'
@@ -41,7 +41,7 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > mostListed)
         throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
       await learn(of)
-      const rows = await store.keptOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
+      const rows = await store.documentsOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
         const { number, at, turn, message, shown: said = message, model, usage, finish, unheard } = readMessage(row)
         return { number, at, turn, message: shown(said), ...defined({ model, usage, finish, unheard }) }
@@ -60,7 +60,7 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
           { kind: 'kept', ...endName(of, ''), revision: 0 },
           ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : []),
         ],
-        keep: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
+        documents: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
         events: [eventOf(ofSession(of), 'message.sent', row.at, { message: row.id, when })],
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end')
@@ -70,7 +70,7 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
     async waiting() {
       await learn(of)
       const found = []
-      for await (const { value } of everyKept(store, { of: sentName(of, '').of, ...of })) {
+      for await (const { value } of iterateDocuments(store, { of: sentName(of, '').of, ...of })) {
         const { id, text, when } = JSON.parse(value) as SentRow
         const { text: words, files } = typeof text === 'string' ? { text, files: [] } : text
         found.push({

@@ -3,14 +3,14 @@
 
 import { attachmentsOf } from '../../calls/context/attachments.ts'
 import type { ModelPart } from '../../models/model-parts.ts'
-import type { Invocation } from '../../engine/engine.ts'
+import type { Execution } from '../../engine/engine.ts'
 import type { WordsRow } from '../../store/records/conversation.ts'
 import { isLoss, PawlError } from '../../core/errors.ts'
 import { isName } from '../../core/ids.ts'
 import { bytesIn, type Sizes } from '../../core/size-limits.ts'
 import type { Json } from '../../core/value.ts'
 import { summaryText } from '../../models/conversation.ts'
-import type { UserFile, UserWords } from '../../models/turn-interface.ts'
+import type { UserFile, UserMessageInput } from '../../models/turn-interface.ts'
 import type { History, KeptMessage } from './history.ts'
 
 type FileRow = Exclude<WordsRow, string>['files'][number]
@@ -21,7 +21,7 @@ const mostFileBytes = 20 * 1024 * 1024
 const wrong = (why: string): PawlError => new PawlError('turn_invalid', `${why}.`)
 
 /** As it goes on record. */
-export function wordsOf(given: UserWords, mostBytes: number, mostOfFile: number): WordsRow {
+export function wordsOf(given: UserMessageInput, mostBytes: number, mostOfFile: number): WordsRow {
   const { text = '', attachments = [], ...more } = typeof given === 'string' ? { text: given } : (given ?? {})
   const [odd] = Object.keys(more)
   if (odd !== undefined) throw wrong(`The message has '${odd}', which no message has`)
@@ -51,11 +51,11 @@ function fileOf(given: UserFile): FileRow {
 /** As it is said in a turn: with files that are on record with it from now on. */
 export function partsOf(
   said: WordsRow,
-  invocation: Invocation,
+  execution: Execution,
   { sizes, clean }: { sizes: Sizes; clean(text: string): string },
 ): ModelPart[] {
   const { text, files } = typeof said === 'string' ? { text: said, files: [] } : said
-  const { create } = attachmentsOf(invocation, sizes)
+  const { create } = attachmentsOf(execution, sizes)
   const partOf = ({ base64, mediaType, name: given }: FileRow): ModelPart => {
     const data = Buffer.from(base64, 'base64')
     const name = given === undefined ? {} : { name: clean(given) }

@@ -9,7 +9,7 @@ import type { RestatePromise as Operation, WorkflowSharedContext } from '@restat
 import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
 import { randomUUID } from 'node:crypto'
 import { difference } from '../../../src/engine/replay-difference.ts'
-import type { AsksOfCall, BesideCall, Invocation, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
+import type { AsksOfCall, AttachedWritesPort, Execution, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../../src/engine/engine.ts'
 import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../../src/store/records/call-record.ts'
 import { PawlError } from '../../../src/core/errors.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
@@ -75,14 +75,14 @@ export async function answerOf(
   return keep(answered)
 }
 
-interface Execution {
+interface Started {
   readonly by: string
   readonly at: number
 }
 
 type StepEntry = { readonly input: string | null } & ({ readonly end: StepEnd } | { readonly unknownSince: number })
 
-export class RestateInvocation implements Invocation {
+export class RestateInvocation implements Execution {
   readonly request: CallRequest
   readonly interrupted: Interruption | null
   readonly landed: Resolution | null
@@ -102,8 +102,8 @@ export class RestateInvocation implements Invocation {
     decidingMs: 0,
   }
   /** Nor are tasks. */
-  readonly aside: Invocation['aside'] = (wait) => wait()
-  readonly beside: BesideCall = {
+  readonly aside: Execution['aside'] = (wait) => wait()
+  readonly attached: AttachedWritesPort = {
     read: () => Promise.resolve(null),
     keep: () => {},
     put: () => {},
@@ -119,13 +119,13 @@ export class RestateInvocation implements Invocation {
   readonly #secret: Uint8Array
   readonly #given: AttemptRequest
   readonly #me: string
-  readonly #first: Execution
+  readonly #first: Started
   readonly #waits = new Map<string, Promise<Wait>>()
   readonly #attachments = new Map<string, AttachmentRecord>()
   #args: string | null
   #attempt: number
 
-  private constructor(ctx: WorkflowSharedContext, pump: Pump, given: AttemptRequest, secret: Uint8Array, me: string, first: Execution) {
+  private constructor(ctx: WorkflowSharedContext, pump: Pump, given: AttemptRequest, secret: Uint8Array, me: string, first: Started) {
     this.#ctx = ctx
     this.#pump = pump
     this.#secret = secret
@@ -149,7 +149,7 @@ export class RestateInvocation implements Invocation {
   static async open(ctx: WorkflowSharedContext, given: AttemptRequest, secret: Uint8Array): Promise<RestateInvocation> {
     const pump = new Pump()
     const me = randomUUID()
-    const first = await pump.keep(ctx.run('execution', (): Execution => ({ by: me, at: Date.now() })))
+    const first = await pump.keep(ctx.run('execution', (): Started => ({ by: me, at: Date.now() })))
     return new RestateInvocation(ctx, pump, given, secret, me, first)
   }
 
@@ -213,7 +213,7 @@ export class RestateInvocation implements Invocation {
 
   async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { key, input } = spec
-    const start = spec.once ? await this.#record(`start ${key}`, (): Execution => ({ by: this.#me, at: Date.now() })) : null
+    const start = spec.once ? await this.#record(`start ${key}`, (): Started => ({ by: this.#me, at: Date.now() })) : null
     const entry = await this.#record(key, async (): Promise<StepEntry> => {
       // This function only runs when no end is on record. If somebody else had started the step, nobody knows how far it came.
       if (start && start.by !== this.#me) return { input, unknownSince: start.at }
@@ -246,7 +246,7 @@ export class RestateInvocation implements Invocation {
   }
 
   // For operators; the product's adapter keeps it with the outcome.
-  trouble(): void {}
+  recordDiagnostics(): void {}
   derive(purpose: string): Uint8Array {
     return derived(this.#secret, this.request.position, purpose)
   }

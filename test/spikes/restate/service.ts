@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from 'pawl'
 import { sizesOf } from '../../../src/core/size-limits.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import { Alarms } from '../../../src/calls/attempts/timeout-timers.ts'
+import { TimeoutTimers } from '../../../src/calls/attempts/timeout-timers.ts'
 import { Queue } from '../../../src/calls/scheduling/queue.ts'
 import { toolset } from '../../../src/tools/toolset.ts'
 import { callWorkflow } from './workflow.ts'
@@ -144,7 +144,7 @@ const host = {
   openSecret: () => null,
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
-  alarms: new Alarms(systemClock),
+  alarms: new TimeoutTimers(systemClock),
   queue: new Queue(systemClock),
   hooks: [],
   policies: [],
@@ -164,7 +164,7 @@ const host = {
   files: () => {
     throw new Error('The spike has no files')
   },
-  wakes: { inARow: 0, rows: () => [] },
+  wakes: { maxConsecutive: 0, rows: () => [] },
   endOfTask: () => {
     throw new Error('The spike has no tasks')
   },

@@ -1,5 +1,5 @@
 // SPIKE: a call as a Restate workflow whose key is the call's place. The body never shares a journal with the decision what to do
-// about it: `run` decides, and every drive of the pipeline is an invocation of its own (a shared handler of the same
+// about it: `run` decides, and every drive of the pipeline is an execution of its own (a shared handler of the same
 // workflow, so that it can write the call's cells). Two reasons, both because the journal is ordinal. After a crash a tool
 // that stops takes another path than the one on record, which in one journal is a mismatch that retries for ever. And a parked
 // call would have to walk through the body again to come to where it waits.
@@ -62,23 +62,23 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
   const drive = callPipeline(host)
 
   /** The pipeline answers with values; should it throw, that is our fault and the call still gets its one outcome. */
-  const driven = async (invocation: RestateInvocation): Promise<Driven> => {
+  const driven = async (execution: RestateInvocation): Promise<Driven> => {
     try {
-      return await drive(invocation)
+      return await drive(execution)
     } catch (error) {
-      if (invocation.signal.aborted) throw error
+      if (execution.signal.aborted) throw error
       host.logger.error('The pipeline threw', { error })
       return { settle: failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage }) }
     }
   }
 
   const attempt = async (ctx: WorkflowSharedContext, given: AttemptRequest, mayReplay: boolean): Promise<AttemptEnd> => {
-    const invocation = await RestateInvocation.open(ctx, given, secret)
+    const execution = await RestateInvocation.open(ctx, given, secret)
     // The server counts executions in memory, so after its own restart it comes again. Nothing may be issued here that is not on
     // record, an end least of all. A plain error is no entry, and kills this attempt.
-    if (invocation.executedAgain && !mayReplay) throw new Error('This attempt must not be executed twice')
-    const end = await driven(invocation)
-    const { args, attempt: begun } = invocation
+    if (execution.executedAgain && !mayReplay) throw new Error('This attempt must not be executed twice')
+    const end = await driven(execution)
+    const { args, attempt: begun } = execution
     if ('settle' in end) return { driven: { settle: encode(end.settle) }, args, begun }
     const { name, deadline } = end.park
     return { driven: { park: { name, deadline } }, args, begun }

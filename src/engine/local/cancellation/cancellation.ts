@@ -5,21 +5,21 @@ import { isLoss } from '../../../core/errors.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Answers } from '../waits/wait-answers.ts'
 import type { Why } from './cancel-record.ts'
-import type { LocalInvocation } from '../execution.ts'
-import type { Lives } from '../active-calls.ts'
+import type { LocalExecution } from '../execution.ts'
+import type { ActiveCalls } from '../active-calls.ts'
 import type { LocalEngineOptions } from '../options.ts'
 
 export class Cancels {
   readonly #store: Store
   readonly #answers: Answers
-  readonly #lives: Lives
+  readonly #lives: ActiveCalls
   /** What the store did not take, by what it is about; and those of it that are cancels of a call. */
   readonly #owed = new Map<string, () => Promise<unknown>>()
   readonly #wishes = new Map<string, Why>()
 
   readonly #unheard: LocalEngineOptions['unheard']
 
-  constructor({ store, unheard }: LocalEngineOptions, answers: Answers, lives: Lives) {
+  constructor({ store, unheard }: LocalEngineOptions, answers: Answers, lives: ActiveCalls) {
     this.#store = store
     this.#unheard = unheard
     this.#answers = answers
@@ -36,7 +36,7 @@ export class Cancels {
   }
 
   /** A call that is taken up again, and whose cancel is not on record yet: it is told, and the record follows. */
-  tell({ request, held }: LocalInvocation): void {
+  tell({ request, held }: LocalExecution): void {
     const why = this.#wishes.get(request.uid)
     if (why) held.cancelledOutside(why)
   }
@@ -61,13 +61,13 @@ export class Cancels {
   }
 
   async #cancel(uid: string, why: Why): Promise<boolean> {
-    const invocation = this.#lives.byUid.get(uid)?.invocation
-    if (invocation) {
-      const asked = invocation.held.cancel(why)
+    const execution = this.#lives.byUid.get(uid)?.execution
+    if (execution) {
+      const asked = execution.held.cancel(why)
       asked.catch(() => {}) // told below, after the waits
       // In the same breath: no answer is taken any more that nobody would hear.
-      await invocation.abandon().catch(() => {}) // then the pipeline does it
-      if ((await asked) || invocation.held.letGo !== 'parked') return asked
+      await execution.abandon().catch(() => {}) // then the pipeline does it
+      if ((await asked) || execution.held.letGo !== 'parked') return asked
     }
     await this.#lives.byUid.get(uid)?.recording
     const record = await this.#store.call(uid)
@@ -76,10 +76,10 @@ export class Cancels {
     if (record && wait) return this.#answers.cancelParked(wait, record, why)
     if (!record || record.state === 'settled') return false
     // It is another worker's, or nobody's yet, or was to be this one's and could not be read: whoever takes it finds the cancel on record.
-    const { invocation: own } = this.#lives.byUid.get(uid) ?? {}
-    if (own && own !== invocation) return this.#cancel(uid, why)
+    const { execution: own } = this.#lives.byUid.get(uid) ?? {}
+    if (own && own !== execution) return this.#cancel(uid, why)
     const asked = await this.#answers.cancelElsewhere(record, why)
-    if (asked) this.#lives.byUid.get(uid)?.invocation?.held.cancelledOutside(why)
+    if (asked) this.#lives.byUid.get(uid)?.execution?.held.cancelledOutside(why)
     if (asked) await this.#unheard?.(uid, why)
     return asked
   }

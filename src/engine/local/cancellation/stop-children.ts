@@ -3,18 +3,18 @@
 
 import type { CallOptions, CallRecord } from '../../../store/records/call-record.ts'
 import { isTurn, parentName, type ParentRow, workingName } from '../../../store/records/conversation.ts'
-import { everyKept } from '../../../store/iterate-documents.ts'
+import { iterateDocuments } from '../../../store/iterate-documents.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Stop } from '../../engine.ts'
 import type { Cancels } from './cancellation.ts'
-import type { Host } from '../engine-state.ts'
+import type { EngineState } from '../engine-state.ts'
 
 const page = 200
 
 /** For a call that ended as cancelled. If its body had not begun before this worker took it up, it has made none. */
 export function takeDown(
   { request, stopped }: { request: CallRecord; stopped: Stop | null },
-  { store, logger }: Host,
+  { store, logger }: EngineState,
   cancels: Cancels,
 ): void {
   if (request.attempt === 0) return
@@ -50,12 +50,12 @@ async function openUnder(store: Store, { uid, position }: CallRecord): Promise<s
 /** Open turns of the agents that it let work, in sessions of their own. */
 async function agentsUnder(store: Store, { uid, position: { tenant, session } }: CallRecord): Promise<string[]> {
   const found: string[] = []
-  for await (const { key: agent } of everyKept(store, {
+  for await (const { key: agent } of iterateDocuments(store, {
     of: workingName({ tenant, session }, '').of,
     tenant,
     session,
   })) {
-    const kept = await store.kept(parentName({ tenant, session: agent }))
+    const kept = await store.document(parentName({ tenant, session: agent }))
     if (!kept || (JSON.parse(kept.value) as ParentRow).call !== uid) continue
     for (const call of await store.unsettled({ of: { tenant, session: agent }, after: '', limit: page }))
       if (isTurn(call)) found.push(call.uid)

@@ -1,33 +1,33 @@
 // What is kept beside a held call: gathered, and written with the next thing the holder writes, so that it is fenced like all of that.
 
 import type { EventBodies, EventType } from '../../../store/records/event.ts'
-import type { Change, Guard, KeptName } from '../../../store/store.ts'
-import type { Asked, BesideCall } from '../../engine.ts'
-import { type Besides, joined, placeOf } from './pending-writes.ts'
+import type { Change, Guard, DocumentName } from '../../../store/store.ts'
+import type { Asked, AttachedWritesPort } from '../../engine.ts'
+import { type PendingWrites, joined, placeOf } from './pending-writes.ts'
 import { spare } from './worker-deaths.ts'
-import type { HeldCall } from './leased-call.ts'
+import type { LeasedCall } from './leased-call.ts'
 import { newRecord } from '../new-record.ts'
 import { arrival } from '../submit.ts'
 
-const nothing: Besides = { keep: [], events: [] }
+const nothing: PendingWrites = { documents: [], events: [] }
 
-export class Beside implements BesideCall {
-  readonly #held: HeldCall
+export class AttachedWrites implements AttachedWritesPort {
+  readonly #held: LeasedCall
   /** As this execution has written it, or is about to. */
   readonly #known = new Map<string, string | null>()
 
-  constructor(held: HeldCall) {
+  constructor(held: LeasedCall) {
     this.#held = held
   }
 
-  async read(name: KeptName): Promise<string | null> {
+  async read(name: DocumentName): Promise<string | null> {
     const place = placeOf(name)
     const known = this.#known.get(place)
-    return known === undefined ? ((await this.#held.host.store.kept(name))?.value ?? null) : known
+    return known === undefined ? ((await this.#held.host.store.document(name))?.value ?? null) : known
   }
 
-  keep(...rows: NonNullable<Change['keep']>): void {
-    this.#waiting = joined(this.#waiting, { keep: rows, events: [] })
+  keep(...rows: NonNullable<Change['documents']>): void {
+    this.#waiting = joined(this.#waiting, { documents: rows, events: [] })
     for (const row of rows) this.#known.set(placeOf(row), row.value)
   }
 
@@ -63,11 +63,11 @@ export class Beside implements BesideCall {
     if (this.#held.beside && this.#held.letGo === 'not yet') await this.#held.write(this.#held.held({ events: [] }))
   }
 
-  get #waiting(): Besides {
+  get #waiting(): PendingWrites {
     return this.#held.withEnd ?? this.#held.beside ?? nothing
   }
 
-  set #waiting(besides: Besides) {
+  set #waiting(besides: PendingWrites) {
     if (this.#held.withEnd) this.#held.withEnd = besides
     else this.#held.beside = besides
   }

@@ -3,13 +3,13 @@
 import type { CallOptions } from '../../../store/records/call-record.ts'
 import type { Take } from '../../../store/store.ts'
 import type { FleetPlace, NoRoom, PlacesOfCall } from '../../engine.ts'
-import type { HeldCall } from './leased-call.ts'
+import type { LeasedCall } from './leased-call.ts'
 
-export class CallPlaces implements PlacesOfCall {
-  readonly #held: HeldCall
+export class CallSemaphores implements PlacesOfCall {
+  readonly #held: LeasedCall
   readonly #options: CallOptions
 
-  constructor(held: HeldCall, options: CallOptions) {
+  constructor(held: LeasedCall, options: CallOptions) {
     this.#held = held
     this.#options = options
   }

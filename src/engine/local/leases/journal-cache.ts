@@ -10,7 +10,7 @@ import { isResting } from './worker-deaths.ts'
 
 const retryKey = /^retry:\d+$/
 
-export class Known {
+export class JournalCache {
   #steps: Map<string, StepRecord> | null
   #waits: Map<string, WaitRecord> | null
   /** How many attempts have ended in a failure that is tried again. */

@@ -1,5 +1,5 @@
 // A worker's lease: one row that protects all it owns (DUR-7). Renewed in good time; when renewal comes too late (a stopped
-// process, a stalled disk), `fresh` says so and the invocations ask before they start anything. While a tool blocks the event loop,
+// process, a stalled disk), `fresh` says so and the executions ask before they start anything. While a tool blocks the event loop,
 // a thread of the store renews in its place, if the store has one.
 
 import { type Clock, systemClock } from '../../../core/clock.ts'

@@ -21,9 +21,9 @@ import { accountedFor } from '../../../store/records/call-times.ts'
 import { attachmentsIn, type AttachmentUse } from '../../../store/records/attachment-refs.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../../store/store.ts'
 import { NoRoom, type Stop } from '../../engine.ts'
-import { type Along, type Besides, callIn, joined, nothingAlong } from './pending-writes.ts'
+import { type AttachedToCommit, type PendingWrites, callIn, joined, nothingAlong } from './pending-writes.ts'
 import { cancelKey, cancelling, type Why } from '../cancellation/cancel-record.ts'
-import type { Host } from '../engine-state.ts'
+import type { EngineState } from '../engine-state.ts'
 
 const none: never[] = []
 const rides = { ride: true }
@@ -36,17 +36,17 @@ const unwritable = 'The store cannot hold what was to be recorded.'
  */
 export type Ended = 'written' | 'lost' | 'unwritable'
 
-export class HeldCall {
+export class LeasedCall {
   readonly request: CallRecord
-  readonly host: Host
+  readonly host: EngineState
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
   /** What is kept beside it, and facts about that: with what is written next. */
-  beside: Besides | null = null
+  beside: PendingWrites | null = null
   /** The same, with its end alone. */
-  withEnd: Besides | null = null
+  withEnd: PendingWrites | null = null
   /** What the change that was made last took of these. */
-  #along: Along = nothingAlong
+  #along: AttachedToCommit = nothingAlong
   /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
   mayHavePlaces: boolean
   stopped: Stop | null = null
@@ -60,7 +60,7 @@ export class HeldCall {
   /** The lapse of the lease after which this call was last seen to be ours. */
   heldSince: number
 
-  constructor(host: Host, record: CallRecord, lapses = host.lease.lapses) {
+  constructor(host: EngineState, record: CallRecord, lapses = host.lease.lapses) {
     this.host = host
     this.request = record
     this.heldSince = lapses
@@ -109,7 +109,7 @@ export class HeldCall {
     this.stopped = { cancel: reason, by }
   }
 
-  letsGo(how: HeldCall['letGo']): void {
+  letsGo(how: LeasedCall['letGo']): void {
     this.letGo = how
     if (how === 'under way') return
     const listeners = this.#onLetGo
@@ -151,12 +151,12 @@ export class HeldCall {
         : nothingAlong
     if (!beside) return change
     this.beside = null
-    const { keep, events, guards = none, insertCall } = beside
+    const { documents: documents, events, guards = none, insertCall } = beside
     return {
       ...change,
       guards: guards.length > 0 ? [...change.guards, ...guards] : change.guards,
       ...(insertCall ? { insertCall } : {}),
-      keep: [...keep, ...(change.keep ?? none)],
+      documents: [...documents, ...(change.documents ?? none)],
       events: [...events, ...change.events],
     }
   }
@@ -192,7 +192,7 @@ export class HeldCall {
   }
 
   /** Refused, and the call is ours: what went along waits for the next write. */
-  #waitsAgain({ beside, attachments }: Along): void {
+  #waitsAgain({ beside, attachments }: AttachedToCommit): void {
     if (beside) this.beside = this.beside ? joined(beside, this.beside) : beside
     if (attachments) this.attachments = [...attachments, ...(this.attachments ?? none)]
   }
@@ -215,7 +215,7 @@ export class HeldCall {
     status: OutcomeStatus,
     text: string,
     heard: (how: Ended) => void,
-    also?: Pick<Change, 'keep'>,
+    also?: Pick<Change, 'documents'>,
   ): void {
     const before = this.progress
     const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
@@ -235,8 +235,8 @@ export class HeldCall {
     })
     const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
     const had = this.mayHavePlaces
-    const keep = also?.keep ? { keep: [...(settled.keep ?? []), ...also.keep] } : {}
-    const change = had || also ? { ...settled, ...this.giving(), ...keep } : settled
+    const documents = also?.documents ? { documents: [...(settled.documents ?? []), ...also.documents] } : {}
+    const change = had || also ? { ...settled, ...this.giving(), ...documents } : settled
     this.letsGo('under way')
     const along = this.#along
     this.host.store.write(change, (answer) => {

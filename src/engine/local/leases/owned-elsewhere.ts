@@ -8,17 +8,17 @@ import { failure } from '../../../core/outcome.ts'
 import { encode } from '../../../core/value.ts'
 import type { Store } from '../../../store/store.ts'
 import { sameContent } from '../../call-content.ts'
-import type { Live } from '../active-calls.ts'
-import type { Lives } from '../active-calls.ts'
+import type { ActiveCall } from '../active-calls.ts'
+import type { ActiveCalls } from '../active-calls.ts'
 
 export async function heldElsewhere(
-  live: Live,
-  lives: Lives,
+  live: ActiveCall,
+  lives: ActiveCalls,
   store: Store,
-  watch: (record: CallRecord) => Live,
-  look: (other: Live) => void,
+  watch: (record: CallRecord) => ActiveCall,
+  look: (other: ActiveCall) => void,
 ): Promise<void> {
-  const own = live.invocation?.request
+  const own = live.execution?.request
   live.release()
   const record = await store.callAt(live.position)
   if (lives.byUid.get(live.uid) !== live) return // it has been told meanwhile

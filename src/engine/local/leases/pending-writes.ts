@@ -1,35 +1,36 @@
 // What waits to be written beside a held call, with whatever its holder writes next.
 
 import { frame } from '../../../core/ids.ts'
-import type { AttachmentRecord, Change, KeptName } from '../../../store/store.ts'
+import type { AttachmentRecord, Change, DocumentName } from '../../../store/store.ts'
 
-export type Besides = Required<Pick<Change, 'keep' | 'events'>> & Partial<Pick<Change, 'guards' | 'insertCall'>>
+export type PendingWrites = Required<Pick<Change, 'documents' | 'events'>> &
+  Partial<Pick<Change, 'guards' | 'insertCall'>>
 
 /** What a change of the holder took along: it waits again if that was refused while the call stays ours. */
-export interface Along {
-  readonly beside: Besides | null
+export interface AttachedToCommit {
+  readonly beside: PendingWrites | null
   readonly attachments: AttachmentRecord[] | null
 }
 
-export const nothingAlong: Along = { beside: null, attachments: null }
+export const nothingAlong: AttachedToCommit = { beside: null, attachments: null }
 
-export const placeOf = ({ of, tenant, session, key }: KeptName): string => frame(of, tenant, session, key)
+export const placeOf = ({ of, tenant, session, key }: DocumentName): string => frame(of, tenant, session, key)
 
 /** The last word on a name is enough. */
-export function joined(first: Besides, then: Besides): Besides {
-  const places = new Set(then.keep.map(placeOf))
+export function joined(first: PendingWrites, then: PendingWrites): PendingWrites {
+  const places = new Set(then.documents.map(placeOf))
   return {
     ...first,
     ...then,
-    keep: [...first.keep.filter((row) => !places.has(placeOf(row))), ...then.keep],
+    documents: [...first.documents.filter((row) => !places.has(placeOf(row))), ...then.documents],
     events: [...first.events, ...then.events],
   }
 }
 
 /** Of what could not be written: the call that somebody must see to all the same, and what is kept under its name. */
-export function callIn({ beside }: Along): Besides | null {
+export function callIn({ beside }: AttachedToCommit): PendingWrites | null {
   if (!beside?.insertCall) return null
   const { guards = [], insertCall, events } = beside
-  const keep = beside.keep.filter(({ key }) => key === insertCall.position.id)
-  return { keep, guards, insertCall, events: events.filter(({ call }) => call === insertCall.uid) }
+  const documents = beside.documents.filter(({ key }) => key === insertCall.position.id)
+  return { documents: documents, guards, insertCall, events: events.filter(({ call }) => call === insertCall.uid) }
 }

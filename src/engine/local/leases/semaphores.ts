@@ -15,7 +15,7 @@ interface InLine {
   readonly wake: (error?: Error) => void
 }
 
-export class FleetPlaces {
+export class FleetSemaphores {
   readonly #store: Store
   readonly #clock: Clock
   readonly #logger: Logger

@@ -3,7 +3,7 @@
 
 import type { StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
 import type { Change } from '../../../store/store.ts'
-import type { HeldCall } from './leased-call.ts'
+import type { LeasedCall } from './leased-call.ts'
 
 const sleepKey = /^sleep:/
 
@@ -15,7 +15,7 @@ export function isResting(steps: Iterable<StepRecord>, waits: Iterable<WaitRecor
 }
 
 /** With the end of a step: what died over the call before did not die of it. */
-export function forgiven(held: HeldCall): Pick<Change, 'updateCall'> {
+export function forgiven(held: LeasedCall): Pick<Change, 'updateCall'> {
   if (held.progress.deaths === 0) return {}
   held.progress = { ...held.progress, deaths: 0 }
   return { updateCall: held.update() }
@@ -25,7 +25,7 @@ export function forgiven(held: HeldCall): Pick<Change, 'updateCall'> {
  * It has to wait before its body begins again: who dies meanwhile does not die of it. The record shows a body that had begun, so the next claim will
  * count one; until it begins, the record tells of one less.
  */
-export function spare(held: HeldCall): void {
+export function spare(held: LeasedCall): void {
   const { deaths } = held.progress
   if (held.spared > 0 || deaths === 0) return
   held.spared = 1
@@ -34,7 +34,7 @@ export function spare(held: HeldCall): void {
 }
 
 /** Before the body the record does not show who was at work on a call and who only waited in line. So a call that was claimed once says it. */
-export async function atRisk<T>(held: HeldCall, run: () => Promise<T>): Promise<T> {
+export async function atRisk<T>(held: LeasedCall, run: () => Promise<T>): Promise<T> {
   const { deaths } = held.progress
   const counted = (to: number): Change => {
     held.progress = { ...held.progress, deaths: to }

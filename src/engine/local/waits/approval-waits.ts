@@ -7,9 +7,9 @@ import { waitedUntil } from '../../../store/records/call-times.ts'
 import type { Change } from '../../../store/store.ts'
 import { decodeResolution } from '../../../store/records/resolution.ts'
 import type { AskedWait, AsksOfCall } from '../../engine.ts'
-import type { HeldCall } from '../leases/leased-call.ts'
-import type { Host } from '../engine-state.ts'
-import type { Known } from '../leases/journal-cache.ts'
+import type { LeasedCall } from '../leases/leased-call.ts'
+import type { EngineState } from '../engine-state.ts'
+import type { JournalCache } from '../leases/journal-cache.ts'
 
 function askedOf(wait: WaitRecord): AskedWait | null {
   const { id, createdAt, deadline, resolution } = wait
@@ -20,11 +20,11 @@ function askedOf(wait: WaitRecord): AskedWait | null {
 }
 
 export class CallAsks implements AsksOfCall {
-  readonly #host: Host
-  readonly #held: HeldCall
-  readonly #known: Known
+  readonly #host: EngineState
+  readonly #held: LeasedCall
+  readonly #known: JournalCache
 
-  constructor(host: Host, held: HeldCall, known: Known) {
+  constructor(host: EngineState, held: LeasedCall, known: JournalCache) {
     this.#host = host
     this.#held = held
     this.#known = known
@@ -69,13 +69,13 @@ export class CallAsks implements AsksOfCall {
   }
 
   /** With the end of the call: nobody need answer any more. */
-  closing(): Pick<Change, 'keep'> {
+  closing(): Pick<Change, 'documents'> {
     const { position } = this.#held.request
     const open = this.#known.waits.flatMap((wait) => {
       const { asks } = wait.resolution === null ? waitTermsOf(wait) : {}
       return asks ? [{ ...itemName(asks.kind, position, wait.id), value: null }] : []
     })
-    return open.length > 0 ? { keep: open } : {}
+    return open.length > 0 ? { documents: open } : {}
   }
 
   /** What it waited for was a word of somebody, and is here: it goes on as a call that waits for nothing. */

@@ -1,9 +1,9 @@
 // The waits and sleeps a body is in, and how long it has been in them.
 
 import type { Clock } from '../../../core/clock.ts'
-import type { HeldCall } from '../leases/leased-call.ts'
+import type { LeasedCall } from '../leases/leased-call.ts'
 
-export class Waiting {
+export class BodyWaits {
   readonly #clock: Clock
   readonly #opened: () => void
   #open = 0
@@ -43,7 +43,7 @@ export class Waiting {
   }
 
   /** What is left of a delay, or until the call is stopped. */
-  async delay(until: number, held: HeldCall): Promise<void> {
+  async delay(until: number, held: LeasedCall): Promise<void> {
     const abort = new AbortController()
     const forget = held.onStop((why) => abort.abort(why))
     try {

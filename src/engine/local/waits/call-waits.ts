@@ -11,9 +11,9 @@ import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
 import type { Wait, WaitSpec } from '../../engine.ts'
 import { announceTool } from './announce-tool.ts'
-import type { HeldCall } from '../leases/leased-call.ts'
-import type { Host } from '../engine-state.ts'
-import type { Known } from '../leases/journal-cache.ts'
+import type { LeasedCall } from '../leases/leased-call.ts'
+import type { EngineState } from '../engine-state.ts'
+import type { JournalCache } from '../leases/journal-cache.ts'
 import { newRecord } from '../new-record.ts'
 
 /** Each has a session of its own: one that is through is forgotten, whatever becomes of the others. */
@@ -25,15 +25,15 @@ interface Announcement extends Required<Pick<Change, 'insertCall' | 'events'>> {
 }
 
 export class CallWaits {
-  readonly #host: Host
-  readonly #held: HeldCall
-  readonly #known: Known
+  readonly #host: EngineState
+  readonly #held: LeasedCall
+  readonly #known: JournalCache
   /** The one the call began under. */
   readonly #secret: Uint8Array
   /** Ids of those whose announcement is on record. */
   readonly #announced = new Set<string>()
 
-  constructor(host: Host, held: HeldCall, known: Known, secret: Uint8Array) {
+  constructor(host: EngineState, held: LeasedCall, known: JournalCache, secret: Uint8Array) {
     this.#host = host
     this.#held = held
     this.#known = known
@@ -65,7 +65,7 @@ export class CallWaits {
       value: JSON.stringify({ ...item, createdAt, deadline }),
     }
     await this.#held.write(
-      this.#held.held({ insertWaits: [record], ...(kept ? { keep: [kept] } : {}), events: [opened] }),
+      this.#held.held({ insertWaits: [record], ...(kept ? { documents: [kept] } : {}), events: [opened] }),
     )
     timers.soon(deadline)
     return this.#shown(record)

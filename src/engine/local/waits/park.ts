@@ -3,13 +3,13 @@
 import { checkMove } from '../../../store/records/call-record.ts'
 import type { Guard } from '../../../store/store.ts'
 import type { Wait } from '../../engine.ts'
-import type { HeldCall } from '../leases/leased-call.ts'
+import type { LeasedCall } from '../leases/leased-call.ts'
 import type { CallWaits } from './call-waits.ts'
 
 /** `answered`: the wait has its answer already, and the call is still ours. `lost`: it is not. */
 export type Parked = 'parked' | 'answered' | 'lost'
 
-export async function park(held: HeldCall, waits: CallWaits, wait: Wait): Promise<Parked> {
+export async function park(held: LeasedCall, waits: CallWaits, wait: Wait): Promise<Parked> {
   checkMove(held.progress.state, 'parked')
   const progress = { ...held.progress, state: 'parked' as const, wait: wait.id, deaths: 0 }
   const had = held.mayHavePlaces

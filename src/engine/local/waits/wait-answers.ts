@@ -1,7 +1,7 @@
 // Answers to waits, from outside or from the clock: the first writer wins, and everyone hears what it wrote.
 
 import type { Clock } from '../../../core/clock.ts'
-import type { Soon } from '../../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { encode } from '../../../core/value.ts'
 import {
   type CallRecord,
@@ -25,11 +25,11 @@ import {
 import type { AlsoWritten, ResolveAnswer } from '../../engine.ts'
 import { announceTool } from './announce-tool.ts'
 import { cancelKey, cancelling, cancellingOutside, type Why } from '../cancellation/cancel-record.ts'
-import { readable } from '../../../store/read-or-report.ts'
+import { unlessUnreadable } from '../../../store/read-or-report.ts'
 import type { Waiters } from './timers.ts'
 
 /** What is wrong with a value that would be the outcome of a parked call; nothing if it may be (WAIT-6). `must`: it may not be taken unseen. */
-export type JudgeValue = (call: CallRecord, value: unknown, must: boolean) => Soon<readonly string[]>
+export type JudgeValue = (call: CallRecord, value: unknown, must: boolean) => MaybePromise<readonly string[]>
 
 interface AnswersHost {
   readonly store: Store
@@ -116,7 +116,7 @@ export class Answers {
   async expire(wait: WaitRecord): Promise<boolean> {
     const { store } = this.#host
     let isReadable = true
-    const call = await readable(
+    const call = await unlessUnreadable(
       () => store.call(wait.call),
       () => void (isReadable = false),
     )
@@ -135,7 +135,7 @@ export class Answers {
     wait: WaitRecord,
     resolution: Resolution,
     call: CallRecord,
-    also?: Partial<Pick<Change, 'guards' | 'steps' | 'keep'>> & Pick<Change, 'events'>,
+    also?: Partial<Pick<Change, 'guards' | 'steps' | 'documents'>> & Pick<Change, 'events'>,
     text = encodeResolution(resolution),
   ): Promise<boolean> {
     const { store, clock, waiters } = this.#host
@@ -144,13 +144,13 @@ export class Answers {
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: kindOf(resolution) })
     const { asks } = waitTermsOf(wait)
     const gone = asks ? [{ ...itemName(asks.kind, subject, wait.id), value: null }] : []
-    const keep = [...gone, ...(also?.keep ?? [])]
+    const documents = [...gone, ...(also?.documents ?? [])]
     const change: Change = {
       resolveWait: { id: wait.id, resolution: text },
       ...(said.length > 0 ? { uses: said.map((id) => ({ tenant: subject.tenant, id, call: call.uid })) } : {}),
       ...also,
       guards: [{ kind: 'open', wait: wait.id }, ...(also?.guards ?? [])],
-      ...(keep.length > 0 ? { keep } : {}),
+      ...(documents.length > 0 ? { documents: documents } : {}),
       events: also ? [...also.events, resolved] : [resolved],
     }
     const committed = await store.commit(change).catch((error: unknown) => {
