@@ -1,4 +1,4 @@
-// The floor of a durable write: one transaction that inserts rows of a fixed size, and nothing else. The row counts are
+// The floor of a durable write: one transaction that inserts rows of a fixed size, and nothing else. Row counts are
 // constants of the bench, not counted from Pawl: a change that saves Pawl a row must show in the ratio.
 
 import { DatabaseSync } from 'node:sqlite'
@@ -18,8 +18,8 @@ export function bareSqlite(file: string, synchronous: 'FULL' | 'NORMAL'): { comm
     for (let row = 0; row < rows; row++) insert.run(value)
     end.run()
   }
-  // A WAL that still grows makes a sync slower, because the file system writes the new size, too. Once it has been as long
-  // as it gets (1,000 pages), it is overwritten from its start.
+  // A WAL that still grows makes a sync slower, because the file system also writes the new size. Once it has reached
+  // its full length (1,000 pages), SQLite overwrites it from its start.
   commit((1_100 * 4_096) / value.length)
   db.exec('PRAGMA wal_checkpoint(RESTART)')
   return { commit, close: () => db.close() }

@@ -1,4 +1,4 @@
-// Each case pairs a floor with the same work on Pawl. Loaded by child.ts after it has selected the checkout for 'pawl'.
+// Each case pairs a floor with the same work on Pawl. child.ts loads it after it has selected the checkout of 'pawl'.
 // Nothing is closed: the parent ends the process and removes the files.
 
 import { join } from 'node:path'

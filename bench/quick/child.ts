@@ -33,8 +33,8 @@ registerHooks({
 })
 
 /**
- * Floor and Pawl alternate call by call, so that both meet the same mood of the disk and of the machine. The result is the
- * lower quartile: another process can only make a call slower, and the median moves as soon as it hits every second call.
+ * Floor and Pawl alternate call by call, so that a slow disk or a busy machine affects both. The result is the lower
+ * quartile: another process can only make a call slower, and the median moves once it slows every second call.
  */
 async function measure({ floor, pawl }: Case, ms: number): Promise<Measure> {
   const times: Record<keyof Measure, number[]> = { floor: [], pawl: [] }

@@ -13,7 +13,7 @@ const firstCall = `
   process.exit(outcome.status === 'success' ? 0 : 1)`
 
 /**
- * The compile cache in `cache` holds the sources with their types stripped: stripping takes longer than anything else here,
+ * The compile cache in `cache` holds the sources with their types stripped: stripping takes longer than anything else,
  * and the built package does not need it.
  */
 export function measureStart(checkout: string, cache: string): Measure {

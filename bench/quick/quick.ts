@@ -1,8 +1,8 @@
-// `npm run bench:quick`: whether a change made Pawl slower, in 40 s. Every ratio is measured against a bare floor in the
-// same run, in short slices that alternate, and compared with bench/baseline.json.
+// `npm run bench:quick`: whether a change made Pawl slower, in 40 s. It measures every ratio against a bare floor in
+// the same run, in short slices, and compares it with bench/baseline.json.
 //
-// --update rewrites the baseline. --compare <dir> measures another checkout of Pawl (with its packages installed) in the
-// same run instead, in 80 s. BENCH_DIR selects the disk for SQLite, TMPDIR the disk for PostgreSQL.
+// --update rewrites the baseline. --compare <dir> measures another checkout of Pawl (with its packages installed) in
+// the same run instead, in 80 s. BENCH_DIR selects the disk for SQLite, TMPDIR the disk for PostgreSQL.
 //
 // A round starts new processes: how V8 compiles the same code differs between processes by more than between slices.
 
