@@ -7,11 +7,12 @@ import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
 import { join, resolve } from 'node:path'
-import pg from 'pg'
 import { openRuntime } from '../../src/runtime.ts'
 import type { Runtime } from '../../src/runtime-options.ts'
 import type { Crowd } from './crowd.ts'
-import { keys, median, quiet, tools, tries, untilBegun, work } from './tools.ts'
+import { createDatabase } from '../kit/create-database.ts'
+import { median } from '../kit/statistics.ts'
+import { keys, quiet, tools, tries, untilBegun, work } from './tools.ts'
 import { type Server, startServer } from '../../test/postgres/server.ts'
 
 const queued = 1_000
@@ -94,18 +95,7 @@ try {
     if (process.env.ONLY !== undefined && process.env.ONLY !== kind) continue
     if (kind === 'postgres') server = await startServer()
     let count = 0
-    const make = async (): Promise<string> => {
-      let store = `sqlite:${join(dir, `${count++}.db`)}`
-      if (server) {
-        const { connection } = server
-        const admin = new pg.Client(connection)
-        await admin.connect()
-        await admin.query(`CREATE DATABASE tasks${++count}`)
-        await admin.end()
-        store = `postgres://${connection.user}:${connection.password}@${connection.host}:${connection.port}/tasks${count}`
-      }
-      return store
-    }
+    const make = async (): Promise<string> => (server ? createDatabase(server, `tasks${count++}`) : `sqlite:${join(dir, `${count++}.db`)}`)
     const fresh = async (): Promise<() => Promise<Runtime>> => {
       const store = await make()
       return () => openRuntime({ store, tools, keys, logger: quiet })

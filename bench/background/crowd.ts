@@ -2,7 +2,8 @@
 // tenant's first task then takes to begin. Tells its parent in one message.
 
 import { openRuntime } from '../../src/runtime.ts'
-import { keys, median, quiet, tools, tries, untilBegun, work } from './tools.ts'
+import { median } from '../kit/statistics.ts'
+import { keys, quiet, tools, tries, untilBegun, work } from './tools.ts'
 
 export interface Crowd {
   /** Milliseconds. */

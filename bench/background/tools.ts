@@ -27,8 +27,6 @@ const first = tool({
 })
 export const tools = [work, first]
 
-export const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] as number
-
 /** From the call of start until the body has begun. */
 export async function untilBegun(runtime: Runtime, n: number): Promise<number> {
   const { promise, resolve: begin } = Promise.withResolvers<number>()

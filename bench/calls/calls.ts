@@ -8,6 +8,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
+import { median, quantile } from '../kit/statistics.ts'
 import { importTime } from './import-time.ts'
 import { pawl } from './pawl.ts'
 import { aiSdk, bare, floor, langGraph, openAiAgents } from './peers.ts'
@@ -49,15 +50,6 @@ async function slice(subject: Subject, size: number, ms: number): Promise<number
     await opened.close()
   }
 }
-
-const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
-const quantile = (values: readonly number[], part: number): number => {
-  const all = sorted(values)
-  const at = (all.length - 1) * part
-  const [low, high] = [all[Math.floor(at)] ?? Number.NaN, all[Math.ceil(at)] ?? Number.NaN]
-  return low + (high - low) * (at - Math.floor(at))
-}
-const median = (values: readonly number[]): number => quantile(values, 0.5)
 
 function shuffled<T>(items: readonly T[]): T[] {
   return items

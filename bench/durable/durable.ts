@@ -9,8 +9,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import pg from 'pg'
 import { type Server, startServer } from '../../test/postgres/server.ts'
+import { createDatabase } from '../kit/create-database.ts'
 import { Contender, type Entry } from './contender.ts'
 import { printGoals, printTables, Results } from './report.ts'
 import { type Shape, shapes } from './workload.ts'
@@ -59,22 +59,12 @@ function leaveOut(entry: Entry, why: unknown): void {
   console.log(`Left out: ${entry.name}: ${why instanceof Error ? why.message : String(why)}`)
 }
 
-/** An empty database on the one server, for this subject alone. */
-async function database(server: Server, name: string): Promise<string> {
-  const { host, port, user, password } = server.connection
-  const client = new pg.Client({ ...server.connection })
-  await client.connect()
-  await client.query(`CREATE DATABASE ${name}`)
-  await client.end()
-  return `postgres://${user}:${password}@${host}:${port}/${name}`
-}
-
 async function place(entry: Entry, own: string): Promise<string> {
   mkdirSync(own)
   if (entry.on === 'file') return join(own, 'store.db')
   if (entry.on === 'folder') return own
   if (!postgres) throw new Error('there is no PostgreSQL here')
-  return database(postgres, entry.opener.replaceAll('-', '_'))
+  return createDatabase(postgres, entry.opener.replaceAll('-', '_'))
 }
 
 function shuffled<T>(items: readonly T[]): T[] {

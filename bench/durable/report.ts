@@ -1,13 +1,8 @@
 // What was measured, as tables, and the goals with their ratios.
 
+import { median } from '../kit/statistics.ts'
 import type { Entry } from './contender.ts'
 import type { Measure, Shape } from './workload.ts'
-
-export const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const half = sorted.length >> 1
-  return sorted.length % 2 === 1 ? (sorted[half] as number) : ((sorted[half - 1] ?? Number.NaN) + (sorted[half] ?? Number.NaN)) / 2
-}
 
 export interface Summary {
   readonly rounds: number

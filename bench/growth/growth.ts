@@ -7,8 +7,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
 import { join, resolve } from 'node:path'
-import pg from 'pg'
 import { type Server, startServer } from '../../test/postgres/server.ts'
+import { createDatabase } from '../kit/create-database.ts'
+import { median } from '../kit/statistics.ts'
 import type { fill, opening, parked, pending, record, replay, Replayed, Task } from './tasks.ts'
 
 interface Kind {
@@ -63,7 +64,6 @@ function inChild<T>(task: Task, ...args: (string | number | boolean)[]): Promise
   })
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number
 const goals: { what: string; measured: string; goal: string; met: boolean | undefined }[] = []
 function goal(what: string, measured: number, most: number, unit: string): void {
   const shown = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} ${unit}`
@@ -139,15 +139,8 @@ try {
     await measure({ name: 'SQLite', make: async () => `sqlite:${join(dir, `${made++}.db`)}`, seesDeath: true })
   }
   if (only.includes('postgres')) {
-    const { connection } = (server = await startServer())
-    const make = async (): Promise<string> => {
-      const client = new pg.Client({ ...connection })
-      await client.connect()
-      await client.query(`CREATE DATABASE growth_${made++}`)
-      await client.end()
-      return `postgres://${connection.user}:${connection.password}@${connection.host}:${connection.port}/growth_${made - 1}`
-    }
-    await measure({ name: 'PostgreSQL', make, seesDeath: false })
+    const postgres = (server = await startServer())
+    await measure({ name: 'PostgreSQL', make: () => createDatabase(postgres, `growth_${made++}`), seesDeath: false })
   }
   console.log(`${((performance.now() - started) / 1000).toFixed(0)} s\n\n| | measured | goal | |\n|---|---:|---:|---|`)
   for (const { what, measured, goal, met } of goals) {

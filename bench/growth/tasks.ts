@@ -6,10 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
 import { z } from 'zod'
+import { median } from '../kit/statistics.ts'
 
 const empty = z.object({})
 const plain = tool({ name: 'plain', description: 'Does nothing', input: empty, hints: { readOnly: true }, execute: () => 'done' })
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number
 
 const open = (store: string, more: Partial<RuntimeOptions> = {}): Promise<Runtime> =>
   createRuntime({ store, tools: [plain], keys: { secret: 'a secret of the bench, 32 bytes or more' }, lease: '1h', ...more })

@@ -7,7 +7,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
 import { join, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
 import { messageName } from '../../src/store/records/conversation.ts'
@@ -15,6 +14,8 @@ import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { countCommits } from '../../test/count-commits.ts'
+import { bareSqlite } from '../kit/bare-commit.ts'
+import { median } from '../kit/statistics.ts'
 
 const answers = 10
 const tries = 40
@@ -22,7 +23,6 @@ const long = 10_000
 const counted = countCommits()
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const dir = mkdtempSync(join(resolve(process.env.BENCH_DIR ?? '.'), 'bench-'))
-const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] as number
 
 const look = tool({
   name: 'look',
@@ -111,16 +111,14 @@ async function fill(store: Store, session: string, messages: number): Promise<vo
 
 /** A commit of a row that waits for the disk, and nothing else. */
 function floor(): number {
-  const db = new DatabaseSync(join(dir, 'floor.db'))
-  db.exec('PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT)')
-  const insert = db.prepare('INSERT INTO t (v) VALUES (?)')
+  const bare = bareSqlite(join(dir, 'floor.db'), 'FULL')
   const all: number[] = []
   for (let n = 0; n < 300; n++) {
     const from = performance.now()
-    insert.run('x'.repeat(1_000))
+    bare.commit(5) // rows of 200 bytes
     all.push(performance.now() - from)
   }
-  db.close()
+  bare.close()
   return median(all)
 }
 

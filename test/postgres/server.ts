@@ -46,7 +46,8 @@ export async function startServer(): Promise<Server> {
     authMethod: 'scram-sha-256',
     persistent: true, // removed by us, so that it can be started again
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    // Without a sync of its files: a killed server loses none of them, and initdb takes a second less.
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     // No socket in a shared folder, and syncs as in production: what is measured here is what is promised.
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=on'],
     onLog: keep,
