@@ -1,17 +1,19 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The longest begin first, so that none of them runs on alone in the end. */
+/** Long files start first, so that none of them runs alone at the end. */
 const longest = [
-  'chaos/kill',
-  'chaos/postgres',
-  'crash/crash-test',
-  'sim/sim',
-  'faults/every-call',
-  'test/guide',
-  'security/box-files',
-  'security/killed',
-  'chaos/tasks',
+  'chaos/kill-workers-on-sqlite',
+  'testing/crash-test.slow',
+  'chaos/kill-workers-on-postgres',
+  'simulation/simulation',
+  'store/store-conformance',
+  'postgres-store',
+  'project/desk-demo',
+  'tasks/tasks-on-postgres',
+  'engine/leases/blocked-event-loop',
+  'turns/recovery',
+  'project/guide',
 ]
 
 class LongestFirst extends BaseSequencer {
@@ -24,17 +26,22 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** `npm test` runs the fast tier; `npm run test:slow` the files named `*.slow.test.ts`; `npm run test:long` both. */
+const tier = process.env.PAWL_TIER ?? 'fast'
+const slow = 'test/**/*.slow.test.ts'
+
 export default defineConfig({
   resolve: { conditions: ['@pawl/source', 'node'] },
   ssr: { resolve: { conditions: ['@pawl/source', 'node'] } },
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: tier === 'slow' ? [slow] : ['test/**/*.test.ts'],
+    exclude: tier === 'fast' ? [slow, '**/node_modules/**'] : ['**/node_modules/**'],
     // Two cores: child processes of the kill tests need one of them.
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
-    globalSetup: './test/own-folder.ts',
+    globalSetup: './test/kit/temporary-folder.ts',
     testTimeout: 20_000,
     hookTimeout: 60_000,
-    typecheck: { enabled: true, include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
+    typecheck: { enabled: tier !== 'slow', include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
   },
 })

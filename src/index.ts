@@ -1,4 +1,4 @@
-// The public API of `pawl`. Named exports only; test/surface.test.ts pins them.
+// The public API of `pawl`. Named exports only; test/project/public-surface.test.ts pins them.
 
 export type { CallAsk, CallOutcome, OpenCall } from './sessions/call-request.ts'
 export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './sessions/session.ts'

@@ -13,7 +13,7 @@ import type { Crowd } from './crowd.ts'
 import { createDatabase } from '../kit/create-database.ts'
 import { median } from '../kit/statistics.ts'
 import { keys, quiet, tools, tries, untilBegun, work } from './tools.ts'
-import { type Server, startServer } from '../../test/postgres/server.ts'
+import { type Server, startServer } from '../../test/kit/stores/postgres-server.ts'
 
 const queued = 1_000
 const finished = 100_000

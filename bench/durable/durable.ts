@@ -9,7 +9,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Server, startServer } from '../../test/postgres/server.ts'
+import { type Server, startServer } from '../../test/kit/stores/postgres-server.ts'
 import { createDatabase } from '../kit/create-database.ts'
 import { Contender, type Entry } from './contender.ts'
 import { printGoals, printTables, Results } from './report.ts'

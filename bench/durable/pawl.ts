@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import type pg from 'pg'
 import { z } from 'zod'
 import { createRuntime, type Session, tool } from '../../src/index.ts'
-import { countCommits } from '../../test/count-commits.ts'
+import { countCommits } from '../../test/kit/stores/count-commits.ts'
 import { step, type Subject } from './workload.ts'
 
 const work = tool({

@@ -1,7 +1,7 @@
 // An empty database on a running PostgreSQL server, so that subjects do not share tables.
 
 import pg from 'pg'
-import type { Server } from '../../test/postgres/server.ts'
+import type { Server } from '../../test/kit/stores/postgres-server.ts'
 
 /** Returns the URL of the new database. */
 export async function createDatabase({ connection }: Server, name: string): Promise<string> {

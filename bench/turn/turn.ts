@@ -13,7 +13,7 @@ import { messageName } from '../../src/store/records/conversation.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
-import { countCommits } from '../../test/count-commits.ts'
+import { countCommits } from '../../test/kit/stores/count-commits.ts'
 import { bareSqlite } from '../kit/bare-commit.ts'
 import { median } from '../kit/statistics.ts'
 

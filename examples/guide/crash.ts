@@ -1,4 +1,4 @@
-// The crash test of docs/guide/testing.md. It starts 17 processes: test/guide.test.ts gives it the time.
+// The crash test of docs/guide/testing.md. It starts 17 processes: test/project/guide.test.ts gives it the time.
 
 import assert from 'node:assert/strict'
 import { crashTest } from 'pawl/testing'

@@ -1,4 +1,4 @@
-// WORDS: what a session's files can do, wherever they are kept. test/promises/files.test.ts holds every keeping to the same cases.
+// WORDS: what a session's files can do, wherever they are kept. test/storage/files/session-files.test.ts holds every keeping to the same cases.
 
 /** A file or directory as it stands. */
 export interface FileStat {

@@ -2,8 +2,8 @@
 // whose name has them.
 
 import { parseArgs } from 'node:util'
-import { type Server, startServer } from '../postgres/server.ts'
-import { always, alwaysTasks, full, fullTasks, runPart, runTaskPart } from './plan.ts'
+import { type Server, startServer } from '../kit/stores/postgres-server.ts'
+import { always, alwaysTasks, full, fullTasks, runPart, runTaskPart } from './chaos-plan.ts'
 
 const { values } = parseArgs({
   options: { full: { type: 'boolean', default: false }, seed: { type: 'string', default: '1' }, only: { type: 'string', default: '' } },

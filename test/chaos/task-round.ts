@@ -10,11 +10,11 @@ import { type Runtime, tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
 import { dropSchemas } from '../../src/store/postgres/drop-schemas.ts'
 import type { Store } from '../../src/store/store.ts'
-import { quiet } from '../adversary/kit.ts'
-import type { Server } from '../postgres/server.ts'
-import { seeded } from './random.ts'
-import { brokenTaskLaws } from './task-laws.ts'
-import { openTaskStore, type TaskOrders, taskSecret } from './task-orders.ts'
+import { quiet } from '../kit/stores/fresh-store.ts'
+import type { Server } from '../kit/stores/postgres-server.ts'
+import { seeded } from '../kit/seeded-random.ts'
+import { brokenTaskLaws } from './task-invariants.ts'
+import { openTaskStore, type TaskOrders, taskSecret } from './task-worker-orders.ts'
 
 export interface TaskRound {
   readonly seed: number
@@ -52,7 +52,7 @@ export class Worker {
   freezes = 0
 
   constructor(orders: TaskOrders) {
-    this.process = fork(join(import.meta.dirname, 'task-worker.ts'), {
+    this.process = fork(join(import.meta.dirname, 'child-task-worker.ts'), {
       execArgv: ['--conditions=@pawl/source'],
       env: { NODE_COMPILE_CACHE: compiled, ...process.env, PAWL_ORDERS: JSON.stringify(orders) },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

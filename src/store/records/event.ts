@@ -1,6 +1,6 @@
 // JOURNAL: the facts of the feed, one union. An event is small: who, what, when. The payloads (arguments, values, outcomes)
 // live once, in the state rows; the feed reads the outcome of a settled call from its row when it hands the event out.
-// The words here are persisted: test/surface.test.ts pins them.
+// The words here are persisted: test/project/public-surface.test.ts pins them.
 
 import type { OutcomeStatus } from '../../core/outcome.ts'
 import type { AskKind } from './approval-terms.ts'

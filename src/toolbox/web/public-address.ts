@@ -1,6 +1,6 @@
 // WEB: which addresses are the public Internet's. The rule says what may be reached, not what may not: an IPv6 address outside of 2000::/3 is refused
 // whatever it means, so IPv4 in disguise (mapped, compatible, NAT64) needs no unwrapping; in there the transition ranges are taken out.
-// test/security/box-web.test.ts holds it against ipaddr.js, an implementation of somebody else.
+// test/toolbox/web/ssrf-and-decompression-bombs.test.ts holds it against ipaddr.js, an implementation of somebody else.
 
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'

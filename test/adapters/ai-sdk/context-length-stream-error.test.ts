@@ -1,0 +1,60 @@
+// What a provider says in the middle of its stream about what it was given.
+
+import { aiModel, type AiStreamPart } from 'pawl/ai-sdk'
+import { expect, test } from 'vitest'
+import { after } from '../../kit/stores/fresh-store.ts'
+import { opening } from '../../kit/open-runtime.ts'
+
+const open = opening()
+
+/** Reads 2,000 characters; says in its stream that it was given more. */
+function narrow(error: unknown): { model: ReturnType<typeof aiModel>; asked: () => number } {
+  let asked = 0
+  const model = aiModel({
+    specificationVersion: 'v4',
+    provider: 'openai.responses',
+    modelId: 'x',
+    async doStream({ prompt }) {
+      asked++
+      const parts: AiStreamPart[] =
+        JSON.stringify(prompt).length > 2_000
+          ? [
+              { type: 'error', error },
+              { type: 'finish', finishReason: { unified: 'error' }, usage: {} },
+            ]
+          : [
+              { type: 'text-delta', id: '1', delta: 'a'.repeat(700) },
+              { type: 'finish', finishReason: { unified: 'stop' }, usage: {} },
+            ]
+      return {
+        stream: new ReadableStream({
+          start(controller) {
+            for (const part of parts) controller.enqueue(part)
+            controller.close()
+          },
+        }),
+      }
+    },
+  })
+  return { model, asked: () => asked }
+}
+
+const said = {
+  type: 'invalid_request_error',
+  code: 'context_length_exceeded',
+  message: 'Your input exceeds the context window of this model. Please adjust your input and try again.',
+  param: 'input',
+}
+
+test.each([
+  ['in an event of the responses protocol, as the provider package hands it on', { type: 'error', sequence_number: 2, error: said }],
+  ['as a text', said.message],
+])('SESS-10 SESS-2: that it was given too much, in its stream, %s', async (_, error) => {
+  const { model } = narrow(error)
+  const { runtime, clock } = await open({ models: [model] })
+  const session = runtime.session('s')
+  for (let n = 0; n < 3; n++)
+    expect(await after(session.turn({ model, message: `Go ${'u'.repeat(400)}` }).outcome, clock)).toMatchObject({
+      value: { status: 'success' },
+    })
+})

@@ -1,0 +1,10 @@
+// All attacks on approvals. Each is data: its name, what of it may run, and how it goes, through whatever door.
+
+import type { Attack } from './attack-interface.ts'
+import { bound } from './binding-attacks.ts'
+import { moments } from './timing-attacks.ts'
+import { people } from './approver-attacks.ts'
+import { rules } from './remembered-rule-attacks.ts'
+import { words } from './forged-decision-attacks.ts'
+
+export const attacks: readonly Attack[] = [...bound, ...people, ...moments, ...rules, ...words]

@@ -1,0 +1,103 @@
+// A body waits for a call that waits for people: all that a nested call can ask, with the clocks a tool has if nothing is said.
+
+import { connectionRequired, tool } from 'pawl'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ada, bea, hang, parks, worldOn } from '../kit/approval-workers.ts'
+
+const empty = z.object({})
+
+describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
+  const world = worldOn(kind)
+  const shop = tool({
+    name: 'shop',
+    description: 'd',
+    input: empty,
+    onCrash: 'rerun',
+    execute: async (_, ctx) => (await ctx.run([{ id: 'inner', name: 'inner' }])).map(({ status }) => status),
+  })
+  const shape = { name: 'inner', description: 'd', input: empty }
+  const decided = async (inner: unknown, how: object): Promise<unknown> => {
+    const runtime = await world.start([shop, inner as never])
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    const { id } = await world.item(runtime)
+    await world.clock.advance('3m')
+    const answer = await runtime.decide(id, { ...how, ...bea } as never)
+    await world.clock.advance('5s')
+    return [answer.answer, (await run)[0]]
+  }
+  const fine = ['accepted', { status: 'success', value: ['success'] }]
+
+  test('TIME-2, POL-4: the attempt clock stands still while people decide about a call under it', async () => {
+    expect(await decided(tool({ ...shape, approval: 'always', execute: () => 'ok' }), { approve: true })).toMatchObject(fine)
+  })
+  test('TIME-2, POL-4: while it waits for a connection', async () => {
+    let tries = 0
+    const inner = tool({ ...shape, execute: () => (++tries > 1 ? 'ok' : connectionRequired('github')) })
+    expect(await decided(inner, { approve: true })).toMatchObject(fine)
+  })
+  test('TIME-2, POL-4: while it is parked on a question', async () => {
+    const inner = tool({ ...shape, execute: (_, ctx) => ctx.ask({ text: 'Which?', deadline: '1h' }) })
+    expect(await decided(inner, { answer: 'x' })).toMatchObject(fine)
+  })
+  test('TIME-2, POL-4: while it asks inside', async () => {
+    const inner = tool({ ...shape, onCrash: 'rerun', execute: async (_, ctx) => (await ctx.ask({ text: 'Which?', deadline: '1h' })).value })
+    expect(await decided(inner, { answer: 'x' })).toMatchObject(fine)
+  })
+  test('TIME-2, SESS-7: while the client has it', async () => {
+    const runtime = await world.start([shop, tool({ ...shape, client: true })])
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    await world.clock.advance('3m')
+    const session = runtime.session('s', ada)
+    const [handed] = await session.pendingClientCalls()
+    await session.answer(handed?.callId ?? '', { value: 'x' })
+    await world.clock.advance('5s')
+    expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])
+  })
+  test('TIME-2, DUR-3: while a person finds out what it did', async () => {
+    const inner = (execute: () => unknown) => tool({ ...shape, onUnknown: 'ask', execute: execute })
+    const { runtime, life } = await world.doomed([shop, inner(hang)])
+    void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    await world.clock.advance(10)
+    life.die()
+    const second = await world.takeOver([shop, inner(() => 'ok')])
+    const { id } = await world.item(second)
+    await world.clock.advance('3m')
+    expect(await second.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
+    const run = second.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    await world.clock.advance('5s')
+    expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])
+  })
+  test('SCHED-2: a key of the body is free while people decide about a call under it', async () => {
+    const inner = tool({ ...shape, approval: 'always', execute: () => 'ok' })
+    const keyed = tool({
+      name: 'keyed',
+      description: 'd',
+      input: z.object({ nest: z.boolean() }),
+      onCrash: 'rerun',
+      concurrency: { key: () => 'one' },
+      execute: async ({ nest }, ctx) => (nest ? (await ctx.call(inner, {})).status : 'quick'),
+    })
+    const runtime = await world.start([keyed, inner])
+    void runtime.session('s', ada).run([{ id: 'a', name: 'keyed', input: { nest: true } }])
+    await world.item(runtime)
+    const quick = runtime.session('s', ada).run([{ id: 'b', name: 'keyed', input: { nest: false } }])
+    let end: unknown = 'stands in line'
+    void quick.then(([outcome]) => (end = outcome))
+    await world.clock.advance('5s')
+    expect(end).toMatchObject({ status: 'success', value: 'quick' })
+  })
+  test('POL-4: after a crash between asking and parking it is asked once, and goes on under its body', async () => {
+    const inner = tool({ ...shape, approval: 'always', execute: () => 'ok' })
+    const { runtime } = await world.doomed([shop, inner], {}, parks)
+    void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    await world.clock.advance(10)
+    const second = await world.takeOver([shop, inner])
+    expect(await second.inbox()).toHaveLength(1)
+    const { id } = await world.item(second)
+    await second.decide(id, { approve: true, ...bea })
+    const run = second.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    await world.clock.advance('5s')
+    expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])
+  })
+})

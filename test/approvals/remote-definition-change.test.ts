@@ -1,0 +1,88 @@
+// POL-9 meets people: the definition of a remote tool changes, or its source goes, while a call of it waits for them.
+
+import { describe, expect, test } from 'vitest'
+import { changed, Changing, mail } from '../kit/changing-provider.ts'
+import { ada, bea, hang, worldOn } from '../kit/approval-workers.ts'
+
+describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
+  const world = worldOn(kind)
+  const calls = [{ id: 'x', name: 'mail', input: {} }]
+  const allow = { policy: { rules: [{ tool: '*', then: 'allow' as const }] } }
+
+  test('POL-3, POL-9: a person denied it: the model reads that, whatever has become of the tool', async () => {
+    const source = new Changing([mail()])
+    const runtime = await world.start([], { providers: [source] })
+    const session = runtime.session('s', ada)
+    await session.loadTools()
+    const run = session.run(calls)
+    const { id } = await world.item(runtime)
+    await source.become(world.clock, mail(changed))
+    expect(await runtime.decide(id, { deny: true, reason: 'Write a letter', ...bea })).toMatchObject({ answer: 'accepted' })
+    await world.clock.advance('1s')
+    expect(await run).toMatchObject([{ failure: { code: 'denied_by_person' } }])
+  })
+
+  test('POL-3, POL-9: also on another worker, and if its source cannot be reached', async () => {
+    const first = await world.start([], { providers: [new Changing([mail()])] })
+    await first.session('s', ada).loadTools()
+    await first.session('s', ada).run(calls, { until: 'waiting' })
+    const { id } = await world.item(first)
+    await first.close()
+    const source = new Changing([mail()])
+    source.resolves = () => Promise.reject(new Error('away'))
+    const second = await world.start([], { providers: [source] })
+    await world.clock.advance('1s')
+    expect(await second.decide(id, { deny: true, reason: 'Write a letter', ...bea })).toMatchObject({ answer: 'accepted' })
+    await world.clock.advance('1m')
+    expect((await second.session('s').calls.get('x'))?.outcome).toMatchObject({ failure: { code: 'denied_by_person' } })
+  })
+
+  test('DUR-3, POL-9: nobody knows what it did, and a person could not tell: it stays unknown, whatever has become of the tool', async () => {
+    const asks = { onUnknown: 'ask' as const }
+    const { runtime, life } = await world.doomed([], { ...allow, providers: [new Changing([mail({ ...asks, execute: hang })])] })
+    const first = runtime.session('s', ada)
+    await first.loadTools()
+    void first.run(calls)
+    await world.clock.advance('1s')
+    life.die()
+    const source = new Changing([mail({ ...asks, execute: () => 'again' })])
+    const second = await world.takeOver([], { ...allow, providers: [source] })
+    const { id } = await world.item(second)
+    await source.become(world.clock, mail({ ...changed, ...asks }))
+    await second.decide(id, { deny: true, reason: 'No trace of it', ...bea })
+    await world.clock.advance('1s')
+    expect((await second.session('s').calls.get('x'))?.outcome).toMatchObject({ status: 'unknown' })
+  })
+
+  test('POL-2, POL-9: approved after the definition changed, it does not run; accepted, it asks again', async () => {
+    const ran: string[] = []
+    const source = new Changing([mail({ execute: () => ran.push('old') })])
+    const runtime = await world.start([], { providers: [source] })
+    const session = runtime.session('s', ada)
+    await session.loadTools()
+    void session.run(calls)
+    const { id } = await world.item(runtime)
+    await source.become(world.clock, mail({ ...changed, execute: () => ran.push('new') }))
+    await runtime.session('other').loadTools()
+    const [listed] = await runtime.quarantine.list()
+    await runtime.quarantine.accept({ provider: 'post', tool: listed?.tool ?? '', fingerprint: listed?.now ?? '', by: 'user:ops' })
+    await runtime.decide(id, { approve: true, ...bea })
+    await world.clock.advance('1s')
+    expect(ran).toEqual([])
+    expect(await runtime.inbox()).toMatchObject([{ kind: 'approval', tool: 'mail' }])
+  })
+})
+
+describe('what a source says of its own approval', () => {
+  const world = worldOn('memory')
+  test.each([
+    ['never', 'never' as const],
+    ['a function that says no', () => false],
+  ])('TOOL-2, POL-1: a source that is not trusted cannot say that nobody need be asked (%s)', async (_, approval) => {
+    const runtime = await world.start([], { providers: [new Changing([mail({ approval })])] })
+    const session = runtime.session('s', ada)
+    await session.loadTools()
+    const [outcome] = await session.run([{ id: 'x', name: 'mail', input: {} }], { until: 'waiting' })
+    expect(outcome).toMatchObject({ status: 'waiting', for: 'approval' })
+  })
+})

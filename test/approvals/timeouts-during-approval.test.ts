@@ -1,0 +1,170 @@
+// TIME-2, TIME-1, and the guide's "Clocks": what stands still while people decide, and what does not.
+
+import { connectionRequired, retry, tool } from 'pawl'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ada, bea, parks, worldOn } from '../kit/approval-workers.ts'
+
+const empty = z.object({})
+
+describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
+  const world = worldOn(kind)
+
+  test('TIME-2: a total deadline paused for an answer; the retry after it still has the rest', async () => {
+    let tries = 0
+    const ask = tool({
+      name: 'ask',
+      description: 'd',
+      input: empty,
+      onCrash: 'rerun',
+      timeout: { total: '1m' },
+      async execute(_, ctx) {
+        const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
+        const { answer } = await asked.value
+        if (++tries === 1) throw retry({ after: 10 })
+        return answer
+      },
+    })
+    const runtime = await world.start([ask])
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
+    const { id } = await world.item(runtime)
+    await world.clock.advance('5m')
+    await runtime.decide(id, { answer: 'this', ...bea })
+    await world.clock.advance('5s')
+    expect(await run).toMatchObject([{ status: 'success', value: 'this' }])
+  })
+
+  test('TIME-2: of two questions at once one is answered: the total deadline still pauses for the other', async () => {
+    const ask = tool({
+      name: 'ask',
+      description: 'd',
+      input: empty,
+      onCrash: 'rerun',
+      timeout: { total: '1m' },
+      async execute(_, ctx) {
+        const asked = await Promise.all(['one', 'two'].map((name) => ctx.ask({ name, text: `${name}?`, deadline: '1h' })))
+        const answers = await Promise.all(asked.map(({ value }) => value))
+        return answers.map(({ answer }) => answer)
+      },
+    })
+    const runtime = await world.start([ask])
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
+    await world.item(runtime)
+    const [first, second] = await runtime.inbox()
+    await world.clock.advance('10s')
+    await runtime.decide(first?.id ?? '', { answer: 'x', ...bea })
+    await world.clock.advance('5m')
+    expect(await runtime.decide(second?.id ?? '', { answer: 'x', ...bea })).toMatchObject({ answer: 'accepted' })
+    await world.clock.advance('1s')
+    expect(await run).toMatchObject([{ status: 'success', value: ['x', 'x'] }])
+  })
+
+  test('TIME-2: the total deadline of a body pauses while people decide about a call under it', async () => {
+    const charge = tool({ name: 'charge', description: 'd', input: empty, hints: { destructive: true }, execute: () => 'charged' })
+    const shop = tool({
+      name: 'shop',
+      description: 'd',
+      input: empty,
+      onCrash: 'rerun',
+      timeout: { total: '1m' },
+      async execute(_, ctx) {
+        const inner = await ctx.call(charge, {})
+        return inner.status
+      },
+    })
+    const runtime = await world.start([shop, charge])
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    const { id } = await world.item(runtime)
+    await world.clock.advance('5m')
+    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
+    await world.clock.advance('5s')
+    expect(await run).toMatchObject([{ status: 'success', value: 'success' }])
+  })
+
+  const deadline = async (make: () => ReturnType<typeof tool>): Promise<unknown> => {
+    const runtime = await world.start([make()])
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'slow', deadline: world.clock.now() + 60_000 }])
+    let end: unknown = 'still waits'
+    void run.then(([outcome]) => (end = outcome))
+    await world.clock.advance('2m')
+    return end
+  }
+  const late = { status: 'failure', failure: { class: 'timeout' } }
+
+  test('TIME-2, guide: a deadline is an instant and holds while a person is asked to connect', async () => {
+    const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, execute: () => connectionRequired('github') }))
+    expect(end).toMatchObject(late)
+  })
+  test('TIME-2, guide: a deadline is an instant and holds while a call is parked on a question', async () => {
+    const end = await deadline(
+      () =>
+        tool({ name: 'slow', description: 'd', input: empty, execute: (_, ctx) => ctx.ask({ text: 'Which?', deadline: '1h' }) }) as never,
+    )
+    expect(end).toMatchObject(late)
+  })
+  test('TIME-2, SESS-7: a deadline is an instant and holds while a call is handed to the client', async () => {
+    const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, client: true }))
+    expect(end).toMatchObject(late)
+  })
+  test('TIME-2: what was called off was not decided for longer: the total deadline runs again', async () => {
+    const policy = { rules: [{ tool: 'work', then: 'ask' as const }] }
+    let tries = 0
+    const work = tool({
+      name: 'work',
+      description: 'd',
+      input: empty,
+      timeout: { total: '2m' },
+      retry: { attempts: 100 },
+      hints: { idempotent: true },
+      execute() {
+        tries++
+        throw retry({ after: 20_000 })
+      },
+    })
+    // The worker dies when it has asked and before it has parked.
+    const { runtime } = await world.doomed([work], { policy }, parks)
+    void runtime.session('s', ada).run([{ id: 'a', name: 'work' }])
+    await world.clock.advance(10)
+    const second = await world.takeOver([work])
+    const run = second.session('s', ada).run([{ id: 'a', name: 'work' }])
+    let end: unknown = null
+    void run.then(([outcome]) => (end = outcome))
+    for (let minute = 0; minute < 5; minute++) await world.clock.advance('1m')
+    expect(end).toMatchObject({ status: 'failure' })
+    expect(tries).toBeLessThan(10)
+  })
+
+  test('TIME-2: queued, running and waiting add up to all the time, over approval, question and retry', async () => {
+    let tries = 0
+    const work = tool({
+      name: 'work',
+      description: 'd',
+      input: empty,
+      onCrash: 'rerun',
+      approval: 'always',
+      async execute(_, ctx) {
+        const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
+        const { answer } = await asked.value
+        if (++tries === 1) throw retry({ after: 1_000 })
+        return answer
+      },
+    })
+    const runtime = await world.start([work])
+    const from = world.clock.now()
+    const run = runtime.session('s', ada).run([{ id: 'a', name: 'work' }])
+    const first = await world.item(runtime)
+    await world.clock.advance('3m')
+    await runtime.decide(first.id, { approve: true, ...bea })
+    await world.clock.advance(10)
+    const second = await world.item(runtime)
+    await world.clock.advance('7m')
+    await runtime.decide(second.id, { answer: 'this', ...bea })
+    let at = 0
+    void run.then(() => (at = world.clock.now()))
+    for (let second = 0; second < 40 && at === 0; second++) await world.clock.advance(100)
+    const [outcome] = await run
+    const { queuedMs, runningMs, waitingMs } = outcome as { queuedMs: number; runningMs: number; waitingMs: number }
+    expect(Math.abs(queuedMs + runningMs + waitingMs - (at - from))).toBeLessThan(120)
+    expect(waitingMs).toBeGreaterThanOrEqual(600_000)
+  })
+})

@@ -1,0 +1,214 @@
+// CALL-7, CALL-8: what prepare and the before hooks said is on record, and a crash does not ask them again.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime, type Hook, retry, type Runtime, type RuntimeOptions, type Tool, tool, type ToolContext } from 'pawl'
+import { type ManualClock, manualClock } from 'pawl/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Change, Store } from '../../../src/store/store.ts'
+import { mortal, type StoreKind, storeOf } from '../../kit/stores/killable-store.ts'
+import { muted } from '../../kit/stores/failing-writes.ts'
+
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+const hang = (): Promise<never> => new Promise(() => {})
+const writes =
+  (key: string) =>
+  (change: Change): boolean =>
+    change.steps?.some((step) => step.key === key) ?? false
+
+describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on %s', (where) => {
+  const kind: StoreKind = where === 'memory' ? 'memory' : 'sqlite'
+  let dir: string
+  let clock: ManualClock
+  let opened: Store[]
+  let open: Runtime[]
+  /** The store as the worker sees it that will die. */
+  let first: { store: Store; die(): void }
+  let call: { id: string; name: string; input: { cents: number } }
+
+  const openStore = (): Store => {
+    const store = storeOf(kind, join(dir, 'agent.db'), clock)
+    opened.push(store)
+    return store
+  }
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'pawl-prepare-'))
+    clock = manualClock()
+    ;[opened, open] = [[], []]
+    first = mortal(openStore())
+    call = { id: 'a', name: 'pay', input: { cents: 1 } }
+  })
+  afterEach(async () => {
+    await Promise.all(open.map((runtime) => runtime.close({ grace: 0 })))
+    await Promise.all(opened.map((store) => store.close()))
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  type Body = (input: { cents: number }, ctx: ToolContext) => unknown
+  const pay = (execute: Body, more: object = {}): Tool =>
+    tool({ name: 'pay', description: 'Pays', input: z.object({ cents: z.number() }), onCrash: 'rerun', execute, ...more })
+  const shows: Body = (input, ctx) => ({ input, prepared: ctx.prepared, attempt: ctx.attempt })
+
+  /** Runs the call until its worker dies: where it hangs, or right after the write that `at` knows. */
+  const crash = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}, at?: (change: Change) => boolean): Promise<void> => {
+    const { store, die } = first
+    const hears = (change: Change): boolean => {
+      const last = at?.(change) ?? false
+      if (last) die()
+      return !last
+    }
+    const dying = await createRuntime({ store: muted(store, hears), tools, clock, logger, ...options })
+    void dying.session('s').run([call])
+    await clock.advance(100)
+    die()
+  }
+  const recover = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}) => {
+    const store = where === 'sqlite, opened anew' ? openStore() : (opened.at(-1) as Store)
+    const runtime = await createRuntime({ store, tools, clock, logger, ...options })
+    open.push(runtime)
+    await clock.advance('31s')
+    return (await runtime.session('s').run([call]))[0]
+  }
+
+  /** Says something else each time: what a body sees tells which time it was. */
+  const quotes = () => {
+    let asked = 0
+    return {
+      get asked() {
+        return asked
+      },
+      prepare: ({ cents }: { cents: number }) => ({ input: { cents: cents + ++asked }, payload: { quote: asked } }),
+    }
+  }
+
+  test('CALL-7: prepare that is on record is not run again by a worker that finds the body not begun', async () => {
+    const quote = quotes()
+    let bodies = 0
+    await crash([pay(() => ++bodies, { prepare: quote.prepare })], {}, writes('prepare'))
+    expect([quote.asked, bodies]).toEqual([1, 0])
+    const outcome = await recover([pay(shows, { prepare: quote.prepare })])
+    expect(outcome).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 }, attempt: 1 } })
+    expect(quote.asked).toBe(1)
+  })
+
+  test('CALL-7: nor by one that finds the body begun', async () => {
+    const quote = quotes()
+    await crash([pay(hang, { prepare: quote.prepare })])
+    const outcome = await recover([pay(shows, { prepare: quote.prepare })])
+    expect(outcome).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 }, attempt: 2 } })
+    expect(quote.asked).toBe(1)
+  })
+
+  test('CALL-7: an answer that prepare gave is the answer after a crash, and no body runs', async () => {
+    let asked = 0
+    const prepare = (): object => ({ answer: ++asked })
+    await crash([pay(shows, { prepare })], {}, writes('prepare'))
+    expect(await recover([pay(shows, { prepare })])).toMatchObject({ status: 'success', value: 1, attempts: 0 })
+    expect(asked).toBe(1)
+  })
+
+  test('CALL-7: prepare that had not ended is asked again: nothing of it is on record', async () => {
+    const quote = quotes()
+    await crash([pay(shows, { prepare: hang })])
+    expect(await recover([pay(shows, { prepare: quote.prepare })])).toMatchObject({ value: { prepared: { quote: 1 }, attempt: 1 } })
+  })
+
+  test('CALL-7: what was prepared outlives a tool that no longer prepares, and one that only now does is not asked', async () => {
+    const quote = quotes()
+    await crash([pay(hang, { prepare: quote.prepare })])
+    expect(await recover([pay(shows)])).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 } } })
+    first = mortal(openStore())
+    call = { ...call, id: 'b' }
+    await crash([pay(hang)])
+    expect(await recover([pay(shows, { prepare: quote.prepare })])).toMatchObject({ value: { input: { cents: 1 }, prepared: null } })
+    expect(quote.asked).toBe(1)
+  })
+
+  test('CALL-7: prepared arguments outlive a tool that no longer prepares, the body not begun', async () => {
+    const quote = quotes()
+    await crash([pay(shows, { prepare: quote.prepare })], {}, writes('prepare'))
+    expect(await recover([pay(shows)])).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 } } })
+  })
+
+  test('CALL-7: a changed version upgrades the recorded arguments and keeps the recorded payload', async () => {
+    const quote = quotes()
+    const upgrade = ({ args }: { args: { cents: number } }): object => ({ cents: args.cents + 100 })
+    await crash([pay(hang, { prepare: quote.prepare, version: '1' })])
+    const outcome = await recover([pay(shows, { prepare: quote.prepare, version: '2', upgrade })])
+    expect(outcome).toMatchObject({ value: { input: { cents: 102 }, prepared: { quote: 1 } } })
+    expect(quote.asked).toBe(1)
+  })
+
+  test('CALL-7 DUR-1: what a body does to its arguments and payload is gone in the next attempt, as it is after a crash', async () => {
+    const seen: unknown[] = []
+    const afterwards: unknown[] = []
+    const spoils: Body = (input, ctx) => {
+      seen.push(structuredClone([input, ctx.prepared]))
+      input.cents = 999
+      ;(ctx.prepared as { quote: number }).quote = 999
+      if (ctx.attempt < 2) throw retry({ after: 10 })
+      return 'done'
+    }
+    const after: Hook = { name: 'after', after: (facts) => void afterwards.push(facts.input) }
+    for (const more of [{}, { version: '2', upgrade: ({ args }: { args: unknown }) => args }]) {
+      const runtime = await createRuntime({
+        store: opened[0] as Store,
+        tools: [pay(spoils, { prepare: () => ({ payload: { quote: 1 } }), ...more })],
+        clock,
+        logger,
+        hooks: [after],
+      })
+      open.push(runtime)
+      const run = runtime.session('s').run([{ ...call, id: `c${open.length}` }])
+      await clock.advance('1s')
+      expect(await run).toMatchObject([{ value: 'done', attempts: 2 }])
+    }
+    expect(seen).toEqual(Array.from({ length: 4 }, () => [{ cents: 1 }, { quote: 1 }]))
+    expect(afterwards).toEqual([{ cents: 1 }, { cents: 1 }])
+  })
+
+  describe('before hooks', () => {
+    let asked: number
+    const adds = (cents: number): Hook => ({
+      name: 'adds',
+      before: ({ input }) => (asked++, (input as { cents: number }).cents === 1 ? { replace: { cents } } : undefined),
+    })
+    const denies: Hook = { name: 'denies', before: () => (asked++, { deny: 'no' }) }
+    beforeEach(() => {
+      asked = 0
+    })
+
+    test.for([
+      ['recorded and the body not begun', writes('hooks:before')],
+      ['the body begun', undefined],
+    ] as const)('CALL-8: what they decided holds after a crash, %s, and they are not asked again', async ([, at]) => {
+      await crash([pay(at ? shows : hang)], { hooks: [adds(5)] }, at)
+      expect(asked).toBe(2) // once, and once more about what it became
+      const outcome = await recover([pay(shows)], { hooks: [adds(7), denies] })
+      expect(outcome).toMatchObject({ value: { input: { cents: 5 } } })
+      expect(asked).toBe(2)
+    })
+
+    test('CALL-8: a refusal on record stays one, whoever is asked then', async () => {
+      for (const hooks of [[], [adds(7)]]) {
+        call = { ...call, id: `d${hooks.length}` }
+        first = mortal(openStore())
+        await crash([pay(shows)], { hooks: [denies] }, writes('hooks:before'))
+        expect(await recover([pay(shows)], { hooks })).toMatchObject({ failure: { code: 'denied_by_hook' } })
+      }
+      expect(asked).toBe(2)
+    })
+
+    test('CALL-8: only a verdict changes the arguments, not what a hook does to those it is shown', async () => {
+      const spoils: Hook = { name: 'spoils', before: ({ input }) => void ((input as { cents: number }).cents = 999) }
+      const seen: unknown[] = []
+      const looks: Hook = { name: 'looks', before: ({ input }) => void seen.push(input) }
+      const runtime = await createRuntime({ store: opened[0] as Store, tools: [pay(shows)], clock, logger, hooks: [spoils, looks] })
+      open.push(runtime)
+      expect(await runtime.session('s').run([call])).toMatchObject([{ value: { input: { cents: 1 } } }])
+      expect(seen).toEqual([{ cents: 1 }])
+    })
+  })
+})

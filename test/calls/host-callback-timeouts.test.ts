@@ -1,0 +1,227 @@
+// What the host hands over (hooks, policies, schemas, prepare, reconcile, a logger) and the call that meets it: nothing of it is waited for
+// without end, and nothing of it changes what another one said (CALL-1, CALL-2, CALL-8, CALL-11, TIME-1, TIME-3).
+
+import { fail, type Hook, type Logger, type Outcome, tool } from 'pawl'
+import { type ManualClock, manualClock } from 'pawl/testing'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { containStrays } from '../../src/calls/async-context.ts'
+import { onEachStore } from '../kit/stores/local-stores.ts'
+
+const empty = z.object({})
+const never = (): Promise<never> => new Promise(() => {})
+
+onEachStore('code of the host', (bench) => {
+  let clock: ManualClock
+  let ran: number
+  beforeEach(() => {
+    clock = manualClock()
+    ran = 0
+  })
+  const plain = (more: object = {}) => tool({ name: 'plain', description: 'Plain', input: empty, execute: () => ++ran, ...more })
+  /** How a call ends when time goes by and nobody does anything. */
+  const left = async (more: object, options: object = {}) => {
+    const runtime = await bench.open([plain(more)], { clock, ...options })
+    const run = runtime.session('s').run([{ id: 'the-call', name: 'plain' }])
+    let over = false
+    void run.then(() => (over = true))
+    await clock.advance('29s')
+    const early = over
+    await clock.advance('2m')
+    return { early, end: (await run)[0] }
+  }
+  const logged = () => bench.logged.filter(({ level }) => level === 'error')
+
+  describe('that never answers', () => {
+    test('CALL-8 TIME-1: a before hook denies after 30 s, and the log names it', async () => {
+      const { early, end } = await left({}, { hooks: [{ name: 'slow', before: never }] })
+      expect([early, ran]).toEqual([false, 0])
+      expect(end).toMatchObject({ failure: { code: 'denied_by_hook', source: 'hook' }, attempts: 0 })
+      expect(logged()).toMatchObject([{ fields: { hook: 'slow', tool: 'plain', callId: 'the-call' } }])
+    })
+
+    test('CALL-8 TIME-1: an after hook changes nothing after 30 s', async () => {
+      const { early, end } = await left({}, { hooks: [{ name: 'slow', after: never }] })
+      expect([early, end]).toMatchObject([false, { status: 'success', value: 1 }])
+      expect(logged()).toMatchObject([{ fields: { hook: 'slow', callId: 'the-call' } }])
+    })
+
+    test('POL-1 TIME-1: a policy function denies after 30 s', async () => {
+      const { end } = await left({}, { policy: { decide: never } })
+      expect([end, ran]).toMatchObject([{ failure: { code: 'denied_by_policy' } }, 0])
+      expect(logged()).toMatchObject([{ fields: { callId: 'the-call' } }])
+    })
+
+    test('TOOL-7 TIME-1: an output schema fails the call after 30 s', async () => {
+      const { end } = await left({ output: z.number().refine(never) })
+      expect([end, ran]).toMatchObject([{ failure: { class: 'internal', code: 'invalid_output' } }, 1])
+    })
+
+    test('CALL-4 TIME-1: an input schema fails the call after 30 s, or ends with its deadline', async () => {
+      const { end } = await left({ input: empty.refine(never) })
+      expect([end, ran]).toMatchObject([{ failure: { class: 'internal', code: 'internal_error' } }, 0])
+      expect(logged()).toMatchObject([{ fields: { tool: 'plain', callId: 'the-call' } }])
+      const runtime = await bench.open([plain({ input: empty.refine(never) })], { clock })
+      const run = runtime.session('s').run([{ id: 'b', name: 'plain', timeout: { total: '1s' } }])
+      await clock.advance('1s')
+      expect(await run).toMatchObject([{ failure: { code: 'deadline_exceeded' } }])
+    })
+
+    test('CALL-7 TIME-1: prepare has the time of an attempt and is told to stop; what still runs is said', async () => {
+      const { end } = await left({ prepare: never, timeout: '40s' })
+      expect([end, ran]).toMatchObject([{ failure: { class: 'timeout', code: 'attempt_timeout', mayStillRun: true }, attempts: 0 }, 0])
+      const listens = (_: object, ctx: { signal: AbortSignal }) =>
+        new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('stopped'))))
+      const runtime = await bench.open([plain({ prepare: listens })], { clock })
+      const call = runtime.session('s').call(plain(), {}, { id: 'b' })
+      await clock.advance('1s')
+      await call.cancel('No longer needed')
+      const cancelled = await call.outcome
+      expect(cancelled).toMatchObject({ status: 'cancelled', cancellation: { message: 'No longer needed' } })
+      expect(JSON.stringify(cancelled)).not.toContain('mayStillRun')
+    })
+
+    test('TIME-1: no timer is left behind by those that do answer', async () => {
+      const soon = <T>(value: T): Promise<T> => new Promise((resolve) => setImmediate(() => resolve(value)))
+      const hooks: Hook[] = [{ name: 'h', before: () => soon(undefined), after: () => soon(undefined) }]
+      const tools = [plain({ input: empty.refine(() => soon(true)), output: z.number().refine(() => soon(true)), prepare: () => soon({}) })]
+      const runtime = await bench.open(tools, { clock, hooks, policy: { decide: () => soon('allow' as const) } })
+      const before = clock.pending
+      expect(await runtime.session('s').run([{ id: 'a', name: 'plain', timeout: { total: '1h' } }])).toMatchObject([{ value: 1 }])
+      expect(clock.pending).toBe(before)
+    })
+  })
+
+  describe('hooks together', () => {
+    const note = z.object({ text: z.string(), locale: z.string().optional() })
+    const says = tool({ name: 'says', description: 'Says', input: note, execute: (input) => input })
+    const sets = (name: string, more: object): Hook => ({ name, before: ({ input }) => ({ replace: { ...(input as object), ...more } }) })
+    const ask = async (hooks: readonly Hook[]) => {
+      const runtime = await bench.open([says], { hooks })
+      return (await runtime.session(`s${++ran}`).run([{ id: 'a', name: 'says', input: { text: 'secret' } }]))[0]
+    }
+
+    test('CALL-8: what several before hooks change is changed, whatever the order of registration', async () => {
+      const both = [sets('redact', { text: '***' }), sets('locale', { locale: 'de' })]
+      expect(await ask(both)).toMatchObject({ value: { text: '***', locale: 'de' } })
+      expect(await ask(both.toReversed())).toMatchObject({ value: { text: '***', locale: 'de' } })
+    })
+
+    test('CALL-8: two that want different things refuse, and a third may refuse what they made', async () => {
+      expect(await ask([sets('a', { text: 'a' }), sets('b', { text: 'b' })])).toMatchObject({
+        failure: { code: 'denied_by_hook', message: "Refused by 'a': it and 'b' want different arguments" },
+      })
+      const looks: Hook = { name: 'looks', before: ({ input }) => ('locale' in (input as object) ? { deny: 'no locales' } : undefined) }
+      expect(await ask([sets('locale', { locale: 'de' }), looks])).toMatchObject({
+        failure: { message: "Refused by 'looks': no locales" },
+      })
+    })
+
+    test('CALL-8: after hooks are asked by name, each on what the one before it made', async () => {
+      const adds = (name: string): Hook => ({
+        name,
+        after: (_, outcome) =>
+          outcome.status === 'success' ? { replace: { ...outcome, value: [outcome.value, name].flat() } } : undefined,
+      })
+      const runtime = await bench.open([plain({ execute: () => [] })], { hooks: [adds('c'), adds('a'), adds('b')] })
+      expect(await runtime.session('s').run([{ id: 'a', name: 'plain' }])).toMatchObject([{ value: ['a', 'b', 'c'] }])
+    })
+
+    test('CALL-8: what an after hook does to the outcome it is shown changes nothing', async () => {
+      const spoils: Hook = {
+        name: 'spoils',
+        after: (_, outcome) => void (outcome.status === 'success' && ((outcome.value as { items: string[] }).items.length = 0)),
+      }
+      const runtime = await bench.open([plain({ execute: () => ({ items: ['a'] }) })], { hooks: [spoils] })
+      expect(await runtime.session('s').run([{ id: 'a', name: 'plain' }])).toMatchObject([{ value: { items: ['a'] } }])
+    })
+
+    test.for([
+      ['no status', { redacted: true }],
+      ['another status', { status: 'done', value: 1 }],
+      ['a failure without a class', { status: 'failure', failure: { code: 'x', message: 'y' } }],
+      ['a cancellation without a message', { status: 'cancelled', cancellation: {} }],
+      ['an unknown without a beginning', { status: 'unknown', unknown: { message: 'x' } }],
+      ['a control that does not exist', { status: 'success', value: 1, control: { finnish: 1 } }],
+      ['what has no recorded form', { status: 'success', value: Number.NaN }],
+      ['nothing', undefined],
+    ] as const)('CALL-2 CALL-8: an after hook that replaces with %s changes nothing', async ([, replace]) => {
+      const runtime = await bench.open([plain()], { hooks: [{ name: 'odd', after: () => ({ replace: replace as never }) }] })
+      expect(await runtime.session('s').run([{ id: 'a', name: 'plain' }])).toMatchObject([{ status: 'success', value: 1 }])
+      expect(logged()).toMatchObject([{ fields: { hook: 'odd', callId: 'a' } }])
+    })
+
+    test('CALL-8: an after hook may leave out what a failure need not say, and give every other outcome', async () => {
+      const given: unknown[] = [
+        { status: 'failure', failure: { class: 'external', code: 'x', message: 'y' } },
+        { status: 'cancelled', cancellation: { message: 'y' } },
+        { status: 'unknown', unknown: { message: 'y', startedAt: 7 } },
+        { status: 'success', control: { fail: { class: 'external', code: 'x', message: 'y' } } },
+      ]
+      const hook: Hook = { name: 'all', after: ({ callId }) => ({ replace: given[Number(callId)] as Outcome }) }
+      const runtime = await bench.open([plain({ concurrency: 'parallel' })], { hooks: [hook] })
+      expect(await runtime.session('s').run(given.map((_, id) => ({ id: `${id}`, name: 'plain' })))).toMatchObject([
+        { failure: { class: 'external', code: 'x', message: 'y', source: 'hook', retry: { when: 'never' } } },
+        { cancellation: { message: 'y', source: 'hook' } },
+        { unknown: { message: 'y', startedAt: 7, evidence: null } },
+        { value: null, control: { fail: { code: 'x' } } },
+      ])
+    })
+  })
+
+  test('CALL-2: a logger that rejects later ends nothing', async () => {
+    const broken = (): never => Promise.reject(new Error('disk full')) as never
+    const logger: Logger = { debug: broken, info: broken, warn: broken, error: broken }
+    const throws = plain({ execute: () => Promise.reject(new Error('x')) })
+    const runtime = await bench.open([throws], { logger })
+    expect(await runtime.session('s').run([{ id: 'a', name: 'plain' }])).toMatchObject([{ failure: { class: 'internal' } }])
+    await new Promise((resolve) => setImmediate(resolve)) // an unhandled rejection would fail the run of the tests
+  })
+
+  test('VAL-2: fail() makes a failure of whatever it is given', () => {
+    const odd = fail('cut \ud83d', { class: 'oops' as never, code: '' })
+    expect(odd.failure).toMatchObject({ class: 'execution', code: 'tool_error', message: 'cut \ufffd' })
+    expect(fail('x', { class: 'external', code: 'down' }).failure).toMatchObject({ class: 'external', code: 'down' })
+  })
+
+  test('CALL-6: a name that begins like those of the runtime is no batch of the host', async () => {
+    const runtime = await bench.open([plain()])
+    const s = runtime.session('s')
+    for (const batch of ['pawl:key', '']) {
+      await expect(s.run([{ id: 'a', name: 'plain' }], { batch })).rejects.toMatchObject({ code: 'call_invalid' })
+      expect(() => s.call(plain(), {}, { batch })).toThrow(expect.objectContaining({ code: 'call_invalid' }))
+    }
+    await expect(s.run({} as never)).rejects.toMatchObject({ code: 'call_invalid' })
+  })
+
+  test('CALL-2: a misspelt field of a call is named; what a provider sends besides is left alone', async () => {
+    const runtime = await bench.open([plain()])
+    const s = runtime.session('s')
+    const ask = (more: object) => s.run([{ id: 'a', name: 'plain', ...more }])
+    await expect(ask({ idempotencykey: 'x' })).rejects.toThrow("It has 'idempotencykey'; 'idempotencyKey' was meant")
+    await expect(ask({ timout: '1s' })).rejects.toThrow("'timeout' was meant")
+    expect(await ask({ type: 'tool_use', cache_control: null, index: 0 })).toMatchObject([{ status: 'success' }])
+  })
+
+  test('CALL-6: the same arguments in another order of keys are the same call', async () => {
+    const takes = plain({ input: z.object({ a: z.number(), b: z.object({ c: z.number(), d: z.number() }) }) })
+    const runtime = await bench.open([takes])
+    const ask = (input: unknown) => runtime.session('s').run([{ id: 'a', name: 'plain', input }])
+    expect(await ask({ a: 1, b: { c: 2, d: 3 } })).toMatchObject([{ value: 1 }])
+    expect(await ask('{"b": {"d": 3, "c": 2}, "a": 1}')).toMatchObject([{ value: 1 }])
+    expect(await ask({ a: 1, b: { c: 3, d: 2 } })).toMatchObject([{ failure: { code: 'call_conflict' } }])
+    expect(ran).toBe(1)
+  })
+})
+
+test('CALL-11: letting go twice of what contains strays lets go once', () => {
+  const listeners = (): number => process.listenerCount('uncaughtException') + process.listenerCount('unhandledRejection')
+  const before = listeners()
+  const [one, two] = [containStrays(), containStrays()]
+  const during = listeners()
+  one()
+  one()
+  expect(listeners()).toBe(during)
+  two()
+  expect([listeners(), during > before]).toEqual([before, true])
+})

@@ -1,0 +1,242 @@
+// CALL-8: project hooks change what the model reads of an outcome, and nothing else.
+
+import { Redactor } from '../../../src/security/redact.ts'
+import { fail, type Hook, type ModelPart, readOutputTool, type Tool, tool } from 'pawl'
+import { manualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { showing } from '../../../src/calls/output/project-outcome.ts'
+import { defaultBudget } from '../../../src/calls/output/truncate.ts'
+import { onEachStore } from '../../kit/stores/local-stores.ts'
+
+const text = (words: string): ModelPart => ({ type: 'text', text: words })
+const textIn = (parts: readonly ModelPart[] | undefined): string =>
+  (parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('')
+const hook = (name: string, project: unknown): Hook => ({ name, project: project as NonNullable<Hook['project']> })
+/** Takes card numbers out, wherever they stand. */
+const redact = hook('redact', (_: unknown, __: unknown, parts: readonly ModelPart[]) =>
+  parts.map((part) => (part.type === 'text' ? text(part.text.replaceAll(/\d{16}/g, '[card]')) : part)),
+)
+const card = '4111111111111111'
+
+const says = (name: string, value: unknown, more: object = {}): Tool =>
+  tool({ name, description: 'Says it', input: z.object({}), concurrency: 'parallel', execute: () => value, ...more })
+
+onEachStore('project hooks', (bench) => {
+  const ask = async (tools: readonly Tool[], hooks: readonly Hook[], more: object = {}) => {
+    const runtime = await bench.open(tools, { hooks, ...more })
+    return runtime.session('s').run(tools.map(({ name }) => ({ id: name, name })))
+  }
+
+  test('CALL-8: a project hook changes what the model reads; the outcome and its record stay whole', async () => {
+    const tools = [
+      says('paid', { card, cents: 5 }),
+      says('note', `card ${card}`),
+      says('bad', null, { execute: () => Promise.reject(fail(card)) }),
+    ]
+    const runtime = await bench.open(tools, { hooks: [redact] })
+    const run = () => runtime.session('s').run(tools.map(({ name }) => ({ id: name, name })))
+    const [paid, note, bad] = await run()
+    expect(paid).toMatchObject({ value: { card, cents: 5 }, parts: [text('{"card":"[card]","cents":5}')] })
+    expect(note).toMatchObject({ value: `card ${card}`, parts: [text('card [card]')] })
+    expect(bad).toMatchObject({ failure: { message: card }, parts: [text('[Tool execution failed]\n[card]')] })
+    // Settled and asked again, in this runtime and in the next: the same hook has its word.
+    expect(await run()).toEqual([paid, note, bad])
+    if (!bench.survives) return
+    await runtime.close()
+    expect(await ask(tools, [redact])).toEqual([paid, note, bad])
+    const plain = await ask(tools, []) // without the hook: as it is on record
+    expect(textIn(plain[1]?.parts)).toBe(`card ${card}`)
+  })
+
+  test('CALL-8: whoever joins a running call reads it through the hook, and it knows whose call it is', async () => {
+    const seen: unknown[] = []
+    const late = Promise.withResolvers<string>()
+    const waits = tool({ name: 'waits', description: 'Waits', input: z.object({ n: z.number() }), execute: () => late.promise })
+    const watch = hook('watch', (facts: unknown, outcome: unknown) => void seen.push([facts, outcome]))
+    const runtime = await bench.open([waits], { hooks: [watch, redact] })
+    const session = runtime.session('s', { tenant: 't', principal: 'user:ada' })
+    const call = { id: 'a', name: 'waits', input: { n: 1 } }
+    const both = [session.run([call]), session.run([call])]
+    late.resolve(card)
+    for (const [outcome] of await Promise.all(both)) expect(outcome?.parts).toEqual([text('[card]')])
+    const facts = { tenant: 't', session: 's', principal: 'user:ada', callId: 'a', tool: 'waits', input: { n: 1 } }
+    expect(seen).toEqual([
+      [facts, { status: 'success', value: card }],
+      [facts, { status: 'success', value: card }],
+    ])
+  })
+
+  test('CALL-8: by name, each on what the one before it made, whatever the order of registration', async () => {
+    const add = (name: string): Hook => hook(name, async (_: unknown, __: unknown, parts: ModelPart[]) => [...parts, text(`+${name}`)])
+    const hooks = [add('b'), add('a'), hook('c', () => undefined)]
+    for (const order of [hooks, hooks.toReversed()]) {
+      const runtime = await bench.open([says('x', 'x')], { hooks: order })
+      expect((await runtime.session('s').run([{ id: 'a', name: 'x' }]))[0]?.parts).toEqual([text('x+a+b')])
+      await runtime.close()
+    }
+  })
+
+  test.for([
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no'))],
+    ['gives a text', () => 'x'],
+    ['gives a part that is none', () => [{ type: 'text' }]],
+    ['gives nothing in a list', () => [null]],
+    ['makes an attachment up', () => [{ type: 'attachment', attachment: { ref: { id: 'a', mediaType: 'image/png', bytes: 1 } } }]],
+  ] as [string, () => unknown][])('CALL-8: a project hook that %s means the default projection and a line in the log', async ([, bad]) => {
+    const [outcome] = await ask([says('x', card)], [hook('bad', bad)])
+    expect(outcome).toMatchObject({ status: 'success', parts: [text(card)] })
+    expect(bench.logged.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { hook: 'bad', callId: 'x', tool: 'x' } }])
+    // What another hook took out stays out.
+    expect((await ask([says('y', card)], [hook('bad', bad), redact]))[0]?.parts).toEqual([text('[card]')])
+  })
+
+  test('CALL-8: a project hook that hangs is not waited for, and holds back neither the record nor the next call', async () => {
+    const clock = manualClock()
+    const runtime = await bench.open([says('x', 1, { concurrency: 'exclusive' }), says('y', 2, { concurrency: 'exclusive' })], {
+      clock,
+      hooks: [
+        hook('stuck', (facts: { tool: string }) => (facts.tool === 'x' ? new Promise(() => {}) : undefined)),
+        hook('quick', async () => undefined),
+      ],
+    })
+    const settled: string[] = []
+    const watching = (async () => {
+      for await (const event of runtime.session('s').events()) if (event.type === 'call.settled' && settled.push(event.call) === 2) break
+    })()
+    let done = false
+    const run = runtime.session('s').run([
+      { id: 'x', name: 'x' },
+      { id: 'y', name: 'y' },
+    ])
+    void run.then(() => (done = true))
+    await clock.advance('4s')
+    await watching
+    expect(done).toBe(false)
+    expect(clock.pending).toBe(1) // only what is still waited for
+    await clock.advance('1s')
+    expect(await run).toMatchObject([{ parts: [text('1')] }, { parts: [text('2')] }])
+    expect(bench.logged).toMatchObject([{ level: 'error', message: expect.stringContaining('5000 ms') }])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('CALL-8: what a hook does to what it is shown changes nothing', async () => {
+    const vandal = hook('vandal', (_: unknown, outcome: { value: { list: number[] } }, parts: ModelPart[]) => {
+      outcome.value.list.push(666)
+      parts.length = 0
+    })
+    const [outcome] = await ask([says('x', { list: [1] })], [vandal])
+    expect(outcome).toMatchObject({ value: { list: [1] }, parts: [text('{"list":[1]}')] })
+  })
+
+  test('CALL-8 VAL-7: the budget holds after a project hook, and a changed view leads to no way around it', async () => {
+    const seen: number[] = []
+    const long = `${'word '.repeat(4_000)}${card}`
+    const whole = hook('whole', (_: unknown, __: unknown, parts: ModelPart[]) => void seen.push(textIn(parts).length))
+    const grow = hook('grow', () => [text('y'.repeat(50_000))])
+    const output = { bytes: 2_048 }
+    const [redacted] = await ask([says('a', long)], [redact, whole], { output })
+    expect(seen).toEqual([long.length - card.length + '[card]'.length]) // hooks see all of it, not a view with a card cut in half
+    for (const parts of [redacted?.parts, (await ask([says('b', 'x')], [grow], { output }))[0]?.parts]) {
+      expect(Buffer.byteLength(textIn(parts))).toBeLessThanOrEqual(2_048)
+      expect(textIn(parts)).toMatch(/\[Shortened: [\d,]+ of [\d,]+ bytes shown\.\]$/)
+      expect(textIn(parts)).not.toContain('read_output')
+    }
+    const [json] = await ask([says('c', { list: Array.from({ length: 900 }, () => card) })], [redact], { output })
+    expect(JSON.parse(textIn(json?.parts))).toMatchObject({
+      shortened: expect.not.stringContaining('read_output'),
+      value: expect.anything(),
+    })
+    expect(textIn(json?.parts)).not.toContain(card)
+    // A hook that has nothing to say leaves the usual view, with the way to read on.
+    const [plain] = await ask([says('d', long), readOutputTool()], [hook('silent', () => undefined)], { output })
+    expect(textIn(plain?.parts)).toContain('read_output {"handle":')
+  })
+
+  test('CALL-8 VAL-7: pages that read_output gives are read through the hooks too; the program reads the whole', async () => {
+    const seen: unknown[] = []
+    const long = `${'word '.repeat(400)}${card}${' word'.repeat(4_000)}`
+    const watch = hook('watch', ({ tool: name, callId }: { tool: string; callId: string }) => void seen.push([callId, name]))
+    const runtime = await bench.open([says('a', long), readOutputTool()], { hooks: [redact, watch], output: { bytes: 4_096 } })
+    const session = runtime.session('s')
+    const [shown] = await session.run([{ id: 'a', name: 'a' }])
+    expect(textIn(shown?.parts)).not.toContain('handle')
+    const handle = (await session.calls.get('a'))?.uid as string // a model was not told of it
+    const [page] = await session.run([{ id: 'b', name: 'read_output', input: { handle } }])
+    expect(page).toMatchObject({ status: 'success', value: expect.stringContaining(card) })
+    expect(textIn(page?.parts)).toContain('[card]')
+    expect(textIn(page?.parts)).not.toContain(card)
+    expect(seen).toEqual([
+      ['a', 'a'],
+      ['b', 'read_output'],
+    ])
+    expect((await session.outputs.read(handle, { offset: 2_000, limit: 16 })).text).toBe(card)
+  })
+
+  test('CALL-8 VAL-5: attachments keep their place, may be left out, and follow a text that had to be shortened', async () => {
+    const picture = (name: string, around: string): Tool =>
+      says(name, null, {
+        execute: (_: unknown, ctx: { attachments: { create(data: string, about: object): unknown } }) => ({
+          around,
+          image: ctx.attachments.create('bytes', { mediaType: 'image/png' }),
+          after: card,
+        }),
+      })
+    const [kept] = await ask([picture('a', 'x')], [redact])
+    expect(kept?.parts).toMatchObject([text('{"around":"x","image":'), { type: 'attachment' }, text(',"after":"[card]"}')])
+    const [dropped] = await ask(
+      [picture('b', 'x')],
+      [hook('words', (_: unknown, __: unknown, parts: ModelPart[]) => parts.filter(({ type }) => type === 'text'))],
+    )
+    expect(dropped?.parts).toEqual([text(`{"around":"x","image":,"after":"${card}"}`)])
+    const [short] = await ask([picture('c', 'x'.repeat(50_000))], [redact])
+    expect(short?.parts).toMatchObject([{ type: 'text' }, { type: 'attachment' }])
+    expect(JSON.parse(textIn(short?.parts))).toMatchObject({ value: { image: null, after: '[card]' } })
+  })
+
+  test('CALL-8 SCHED-4: what a nested call returns is not shown to a model, so no hook is asked about it', async () => {
+    const asked: string[] = []
+    const outer = tool({
+      name: 'outer',
+      description: 'Calls another',
+      input: z.object({}),
+      execute: async (_, ctx) => (await ctx.run([{ id: 'n', name: 'inner' }]))[0]?.status,
+    })
+    const runtime = await bench.open([outer, says('inner', card)], {
+      hooks: [hook('watch', (facts: { tool: string }) => void asked.push(facts.tool))],
+    })
+    expect(await runtime.session('s').run([{ id: 'a', name: 'outer' }])).toMatchObject([{ value: 'success' }])
+    expect(asked).toEqual(['outer'])
+  })
+
+  test('CALL-8: what project is not a function is told at the start', async () => {
+    await expect(bench.open([], { hooks: [{ name: 'odd', project: 'yes' as never }] })).rejects.toMatchObject({ code: 'config_invalid' })
+  })
+})
+
+describe('the cost of project hooks', () => {
+  const facts = { tenant: 't', session: 's', principal: null, callId: 'a', tool: 'x', input: null }
+  const host = {
+    budget: defaultBudget,
+    clock: manualClock(),
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+    redact: new Redactor([]),
+  }
+
+  test('CALL-8: without one, what the model reads is there at once, without a promise and without asking for facts', () => {
+    const given = { outcome: { status: 'success', value: 'x' } } as const
+    const asks = (): never => {
+      throw new Error('asked')
+    }
+    for (const hooks of [[], [{ name: 'other', before: () => undefined, after: () => undefined }]]) {
+      expect(showing({ ...host, hooks })(given, 'uid', true, asks)).toEqual([text('x')])
+    }
+    expect(showing({ ...host, hooks: [redact] })(given, 'uid', true, () => facts)).toBeInstanceOf(Promise)
+  })
+})

@@ -1,0 +1,76 @@
+// More of one read or write that fails: across workers, and for who keeps a store in order.
+import { createRuntime, PawlError, tool } from 'pawl'
+import { expect, test } from 'vitest'
+import { type Faults, after, faulty, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
+
+const input = { type: 'object' } as const
+const lost = (): never => {
+  throw new PawlError('store_unavailable', 'planted')
+}
+const hour = 3_600_000
+
+for (const read of ['call', 'steps'] as const)
+  test(`TIME-3 CALL-2: a call that another worker runs is cancelled and store.${read} fails once: the batch ends, as cancelled or with store_unavailable`, async () => {
+    const { clock, store } = freshMemory()
+    const t = tool({
+      name: 't',
+      description: 'd',
+      input,
+      onCrash: 'rerun',
+      timeout: '10h',
+      execute: (_, ctx) =>
+        new Promise<string>((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
+    })
+    let failing = 0
+    const faults: Faults = { on: { [read]: () => (failing-- > 0 ? lost() : undefined) } }
+    await createRuntime({ store, clock, tools: [t], logger: quiet })
+    const front = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet, worker: false })
+    const stop = new AbortController()
+    const run = front.session('s').run([{ id: '1', name: 't' }], { signal: stop.signal })
+    for (let i = 0; i < 30; i++) await clock.advance(1000)
+    failing = 1
+    stop.abort(new Error('enough'))
+    expect(await after(run, clock, hour)).not.toBe('hangs')
+  })
+
+test('SCHED-1: a worker loses the store over the first of two barriers that it claimed: the second does not run before it, and nobody has to ask', async () => {
+  const { clock, store } = freshMemory()
+  const did: string[] = []
+  const t = (name: string) =>
+    tool({
+      name,
+      description: 'd',
+      input,
+      onCrash: 'rerun',
+      execute: async (_, ctx) => void (await ctx.step('a', () => void did.push(name))),
+    })
+  let failing = 1
+  const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
+  const front = await createRuntime({ store, clock, tools: [t('first'), t('second')], logger: quiet, worker: false })
+  await createRuntime({ store: faulty(store, faults), clock, tools: [t('first'), t('second')], logger: quiet })
+  const run = front.session('s').run(
+    [
+      { id: '1', name: 'first' },
+      { id: '2', name: 'second' },
+    ],
+    { batch: 'b' },
+  )
+  expect(await after(run, clock, hour)).toMatchObject({ value: [{ status: 'success' }, { status: 'success' }] })
+  expect(did.indexOf('second')).toBe(did.length - 1) // 'first' may come twice
+})
+
+test('R9: the doctor cannot read a wait because the store is away: it does not say that a healthy call can never be woken', async () => {
+  const { clock, store } = freshMemory()
+  let failing = 0
+  const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }
+  const t = tool({ name: 't', description: 'd', input, execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
+  const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
+  void runtime
+    .session('s')
+    .run([{ id: '1', name: 't' }])
+    .catch(() => {})
+  await clock.advance(10)
+  failing = 1
+  const said = await runtime.health().catch((error: PawlError) => error.code)
+  expect(typeof said === 'string' ? said : said.findings.map(({ kind }) => kind)).not.toContain('never_woken')
+})

@@ -1,0 +1,171 @@
+// DUR-8: a call that kills its worker is not run for ever. Deaths are counted by the claim, so nothing it does escapes the count.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
+import { type ManualClock, manualClock } from 'pawl/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Store } from '../../src/store/store.ts'
+import { quiet } from '../kit/stores/fresh-store.ts'
+import { mortal, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
+
+const empty = z.object({})
+const hang = (): Promise<never> => new Promise(() => {})
+
+describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) => {
+  let dir: string
+  let clock: ManualClock
+  let store: Store
+  beforeEach(() => {
+    clock = manualClock()
+    dir = mkdtempSync(join(tmpdir(), 'pawl-poison-'))
+    store = storeOf(kind, join(dir, 'agent.db'), clock)
+  })
+  afterEach(async () => {
+    await store.close()
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  /** A worker that takes up what there is and dies over it. */
+  const dies = async (options: Partial<RuntimeOptions>, before?: (runtime: Runtime) => void): Promise<void> => {
+    const { store: own, die } = mortal(store)
+    const runtime = await createRuntime({ store: own, clock, logger: quiet, ...options })
+    before?.(runtime)
+    await clock.advance('31s')
+    die()
+    await clock.advance('31s')
+  }
+  const lives = (options: Partial<RuntimeOptions>): Promise<Runtime> => createRuntime({ store, clock, logger: quiet, ...options })
+  const endOf = async (runtime: Runtime, name: string): Promise<unknown> => {
+    const [end] = await runtime.session('s').run([{ id: 'a', name }])
+    return end
+  }
+
+  const killing = (more: object = {}): { tool: Tool; runs: () => number } => {
+    let runs = 0
+    const definition = { name: 'kill', description: 'Kills', input: empty, onCrash: 'rerun', timeout: { attempt: '1d' }, ...more } as const
+    return { tool: tool({ ...definition, execute: () => (runs++, hang()) }), runs: () => runs }
+  }
+
+  test('DUR-8: after three deaths it fails as poisoned, with its evidence, and its body is not run again', async () => {
+    const { tool: kill, runs } = killing()
+    await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))
+    await dies({ tools: [kill] })
+    await dies({ tools: [kill] })
+    expect(runs()).toBe(3)
+    const runtime = await lives({ tools: [kill] })
+    expect(await endOf(runtime, 'kill')).toMatchObject({
+      status: 'failure',
+      failure: { code: 'poisoned', class: 'internal', raw: { deaths: 3, attempt: 3 } },
+    })
+    expect(runs()).toBe(3)
+    await runtime.close()
+  })
+
+  test('DUR-8: how many is a setting; two are too few for the default', async () => {
+    const { tool: kill, runs } = killing()
+    await dies({ tools: [kill], poisonAfter: 1 }, (runtime) => void endOf(runtime, 'kill'))
+    const runtime = await lives({ tools: [kill], poisonAfter: 1 })
+    expect(await endOf(runtime, 'kill')).toMatchObject({ failure: { code: 'poisoned' } })
+    expect(runs()).toBe(1)
+    await runtime.close()
+    await expect(lives({ poisonAfter: 0 })).rejects.toThrow('poisonAfter is 0')
+    await expect(lives({ poisonAfter: 1.5 })).rejects.toThrow('poisonAfter is 1.5')
+  })
+
+  test('DUR-8: a call that gets on between the deaths is not poison', async () => {
+    let stage = 0
+    const slow = tool({
+      name: 'slow',
+      description: 'A step per life',
+      input: empty,
+      onCrash: 'rerun',
+      timeout: { attempt: '1d' },
+      async execute(_, ctx) {
+        for (let step = 0; step < 6; step++) {
+          await ctx.step(`${step}`, () => step)
+          if (step > stage) {
+            stage++
+            await hang()
+          }
+        }
+        return 'done'
+      },
+    })
+    await dies({ tools: [slow] }, (runtime) => void endOf(runtime, 'slow'))
+    for (let life = 0; life < 4; life++) await dies({ tools: [slow] })
+    const runtime = await lives({ tools: [slow] })
+    expect(await endOf(runtime, 'slow')).toMatchObject({ status: 'success', value: 'done' })
+    await runtime.close()
+  })
+
+  test('DUR-8: a call that only sleeps while workers come and go is given more patience', async () => {
+    const sleepy = tool({
+      name: 'sleepy',
+      description: 'Sleeps',
+      input: empty,
+      onCrash: 'rerun',
+      async execute(_, ctx) {
+        await ctx.sleep('1h')
+        return 'awake'
+      },
+    })
+    await dies({ tools: [sleepy] }, (runtime) => void endOf(runtime, 'sleepy'))
+    for (let life = 0; life < 4; life++) await dies({ tools: [sleepy] })
+    const runtime = await lives({ tools: [sleepy] })
+    const ending = endOf(runtime, 'sleepy')
+    await clock.advance('1h')
+    expect(await ending).toMatchObject({ status: 'success', value: 'awake' })
+    await runtime.close()
+  })
+
+  test('DUR-8: host code before the body counts as well, once a worker has died over the call', async () => {
+    let asked = 0
+    const kill = tool({
+      name: 'kill',
+      description: 'Its prepare kills',
+      input: empty,
+      timeout: { attempt: '1d' },
+      prepare: () => (asked++, hang()),
+      execute: () => 'never',
+    })
+    await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))
+    for (let life = 0; life < 3; life++) await dies({ tools: [kill] })
+    const before = asked
+    const runtime = await lives({ tools: [kill] })
+    expect(await endOf(runtime, 'kill')).toMatchObject({ failure: { code: 'poisoned' } })
+    expect(asked).toBe(before)
+    await runtime.close()
+  })
+
+  test('DUR-8: one that waits in line while workers die of another is innocent', async () => {
+    const { tool: kill } = killing({ concurrency: 'exclusive' })
+    const next = tool({ name: 'next', description: 'Waits for its turn', input: empty, concurrency: 'exclusive', execute: () => 'fine' })
+    const both = (runtime: Runtime) =>
+      runtime.session('s').run([
+        { id: 'a', name: 'kill' },
+        { id: 'b', name: 'next' },
+      ])
+    await dies({ tools: [kill, next] }, (runtime) => void both(runtime))
+    await dies({ tools: [kill, next] })
+    await dies({ tools: [kill, next] })
+    const runtime = await lives({ tools: [kill, next] })
+    expect(await both(runtime)).toMatchObject([{ failure: { code: 'poisoned' } }, { value: 'fine' }])
+    await runtime.close()
+  })
+
+  test('DUR-8: of a tool that must not run twice nobody knows what it did, and it says so', async () => {
+    const { tool: kill } = killing({ onCrash: 'stop', reconcile: () => hang() })
+    await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))
+    await dies({ tools: [kill] })
+    await dies({ tools: [kill] })
+    const runtime = await lives({ tools: [kill] })
+    expect(await endOf(runtime, 'kill')).toMatchObject({
+      status: 'unknown',
+      unknown: { evidence: { deaths: 3 } },
+    })
+    await runtime.close()
+  })
+})

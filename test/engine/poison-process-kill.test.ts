@@ -1,0 +1,24 @@
+// Real processes: a call that ends its worker before anything of its start has left the process.
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+let dir: string
+beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'pawl-adv-'))))
+afterEach(() => rmSync(dir, { recursive: true, force: true }))
+
+const child = (how: string) => {
+  const file = join(import.meta.dirname, 'child-self-kill.ts')
+  const args = ['--conditions=@pawl/source', file, join(dir, 'agent.db'), how]
+  const { signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 })
+  return signal ?? `${stdout}${stderr}`
+}
+
+test('DUR-8: a claimed call whose body kills the process at once is poisoned after three deaths', { timeout: 60_000 }, () => {
+  expect(child('asks')).not.toContain('Error')
+  const ends = Array.from({ length: 6 }, () => child('works'))
+  expect(ends).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL', 'poisoned', 'poisoned', 'poisoned'])
+})

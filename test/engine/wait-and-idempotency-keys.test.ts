@@ -1,0 +1,99 @@
+// WAIT-3, TIME-5, DUR-3: what secrets and identities are made of, so that nothing can be left out of them unnoticed.
+
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime, tool } from 'pawl'
+import { manualClock } from 'pawl/testing'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import { newSalt, waitKey } from '../../src/engine/wait-key.ts'
+import { mortal } from '../kit/stores/killable-store.ts'
+
+const empty = z.object({})
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+test('WAIT-3: the key of a wait depends on the host secret, the tenant, the call, the name and the salt', () => {
+  const secret = Buffer.alloc(32, 1)
+  const identity = { tenant: 't', call: 'c', name: 'n', salt: 's' }
+  const keys = [
+    waitKey(secret, identity),
+    waitKey(Buffer.alloc(32, 2), identity),
+    ...(['tenant', 'call', 'name', 'salt'] as const).map((part) => waitKey(secret, { ...identity, [part]: 'other' })),
+    waitKey(secret, { ...identity, tenant: 'tc', call: '' }),
+  ]
+  expect(new Set(keys).size).toBe(keys.length)
+  expect(waitKey(secret, identity)).toBe(keys[0])
+  expect(newSalt()).not.toBe(newSalt())
+})
+
+test('WAIT-3: a key that was handed out is a key after the next upgrade', () => {
+  const identity = { tenant: 't', call: 'c', name: 'n', salt: 's' }
+  expect(waitKey(Buffer.alloc(32, 7), identity)).toBe('pawl_G2oSMlbSJlFh83MqVL3E5ypo1mhpHdE483Nr_CGnTng')
+})
+
+test('WAIT-3: the secret that SQLite keeps is readable by its owner alone', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'pawl-secret-'))
+  const runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}` })
+  await runtime.close()
+  expect(statSync(join(dir, 'agent.db-key')).mode & 0o777).toBe(0o600)
+  rmSync(dir, { recursive: true })
+})
+
+test('TIME-5 CALL-6: the idempotency key is of the whole place: tenant, session, batch, id and occurrence', async () => {
+  const seen: string[] = []
+  const looks = tool({ name: 'looks', description: 'Looks', input: empty, execute: (_, ctx) => seen.push(ctx.idempotencyKey) })
+  const runtime = await createRuntime({ store: 'memory:', tools: [looks] })
+  const ask = { id: 'a', name: 'looks' }
+  await runtime.session('s', { tenant: 't' }).run([ask, ask], { batch: 'm' })
+  await runtime.session('s', { tenant: 't' }).run([ask], { batch: 'n' })
+  await runtime.session('s', { tenant: 't' }).run([{ ...ask, id: 'b' }], { batch: 'm' })
+  await runtime.session('r', { tenant: 't' }).run([ask], { batch: 'm' })
+  await runtime.session('s', { tenant: 'u' }).run([ask], { batch: 'm' })
+  expect(new Set(seen).size).toBe(6)
+  await runtime.close()
+})
+
+test('DUR-3: more calls than one claim takes are all recovered', async () => {
+  const clock = manualClock()
+  const store = memoryStore({ clock })
+  const first = mortal(store)
+  const define = (body: () => unknown) =>
+    tool({
+      name: 'work',
+      description: 'Works',
+      input: z.object({ n: z.number() }),
+      hints: { readOnly: true },
+      timeout: '1h',
+      execute: body,
+    })
+  const calls = Array.from({ length: 150 }, (_, n) => ({ id: `c${n}`, name: 'work', input: { n } }))
+  const limits = { perSession: 200 }
+  const dying = await createRuntime({ store: first.store, clock, logger, limits, tools: [define(() => new Promise(() => {}))] })
+  void dying.session('s').run(calls)
+  await clock.advance(100)
+  first.die()
+  const runtime = await createRuntime({ store, clock, logger, limits, tools: [define(() => 'done')] })
+  await clock.advance('31s')
+  const outcomes = await runtime.session('s').run(calls)
+  expect(outcomes.every((outcome) => outcome.status === 'success' && outcome.attempts === 2)).toBe(true)
+  await runtime.close()
+})
+
+test('DUR-13: what a closed worker held is taken up at once, without waiting for its lease', async () => {
+  const clock = manualClock()
+  const store = memoryStore({ clock })
+  const define = (body: () => unknown) => tool({ name: 'work', description: 'Works', input: empty, onCrash: 'rerun', execute: body })
+  const one = await createRuntime({ store, clock, logger, tools: [define(() => new Promise(() => {}))] })
+  one
+    .session('s')
+    .run([{ id: 'a', name: 'work' }])
+    .catch(() => {})
+  await clock.advance(100)
+  await one.close({ grace: 0 })
+  const two = await createRuntime({ store, clock, logger, tools: [define(() => 'done')] })
+  const [outcome] = await two.session('s').run([{ id: 'a', name: 'work' }])
+  expect(outcome).toMatchObject({ value: 'done', attempts: 2 })
+  await two.close()
+})

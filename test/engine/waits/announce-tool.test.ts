@@ -1,0 +1,183 @@
+// WAIT-5 on all three stores: what a body announces with a wait reaches the host, with the key, if and only if the call waits.
+
+import { type Announcement, type FeedEvent, type Runtime, tool } from 'pawl'
+import { beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { onEveryStore, until } from '../../kit/stores/all-stores.ts'
+
+const gates = new Map<string, Promise<void>>()
+const keys = new Map<string, string>()
+
+const asks = tool({
+  name: 'asks',
+  description: 'Asks a person',
+  input: z.object({ how: z.enum(['parks', 'inside', 'both', 'never']) }),
+  onCrash: 'rerun',
+  concurrency: 'parallel',
+  timeout: '30d',
+  async execute({ how }, ctx) {
+    const announce = { type: 'question', payload: { text: 'May I?', session: ctx.session } }
+    const later = await ctx.later<unknown>({ name: 'permission', deadline: '1h', announce })
+    keys.set(ctx.session, later.key)
+    await gates.get(ctx.session)
+    if (how === 'never') return 'asked nobody'
+    if (how === 'inside') return await later.value
+    if (how === 'both') await Promise.race([later.value, ctx.step('look', () => 'not yet')])
+    return later
+  },
+})
+
+const idOf = (session: string) => ({ id: 'a', name: 'asks', input: { how: session.split(' ')[0] as 'parks' } })
+
+onEveryStore('announcements', (ground) => {
+  const { clock } = ground
+  beforeAll(() => keys.clear())
+  const got: Announcement[] = []
+  const of = (session: string): Announcement[] => got.filter((each) => each.session === session)
+  const take = (announcement: Announcement): void => void got.push(announcement)
+  const parked = (runtime: Runtime, session: string) =>
+    until(async () => (await runtime.session(session).calls.get('a'))?.state === 'parked')
+  const eventsOf = async (session: string): Promise<FeedEvent[]> =>
+    (await ground.store.events({ after: 0, limit: 10_000, of: { tenant: 'default', session } })) as FeedEvent[]
+  /** The deliveries that are not through. */
+  const deliveries = async () =>
+    (await ground.store.unsettled({ after: '', limit: 1_000 })).filter(({ tool: name }) => name === 'pawl:announce')
+  const open = async (): Promise<number> => (await deliveries()).length
+
+  test.for(['parks', 'inside', 'both'])(
+    'WAIT-5: %s: announced once, with the key, which answers it; the feed has it without',
+    async (session) => {
+      const { runtime } = await ground.worker({ tools: [asks], announce: take })
+      const run = runtime.session(session).run([idOf(session)])
+      await until(() => of(session).length > 0)
+      const [announcement] = of(session) as [Announcement]
+      const call = await runtime.session(session).calls.get('a')
+      expect(announcement).toEqual({
+        id: call?.waits[0]?.id,
+        type: 'question',
+        payload: { text: 'May I?', session },
+        key: keys.get(session),
+        wait: 'permission',
+        deadline: call?.waits[0]?.deadline,
+        call: call?.uid,
+        callId: 'a',
+        session,
+        tenant: 'default',
+      })
+      expect(await runtime.resolve(announcement.key, { value: 'yes' })).toEqual({ answer: 'accepted' })
+      expect(await run).toMatchObject([{ status: 'success', value: 'yes' }])
+      const events = await eventsOf(session)
+      expect(events.filter(({ type }) => type === 'wait.announced').map(({ body }) => body)).toEqual([
+        { wait: announcement.id, type: 'question', payload: { text: 'May I?', session } },
+      ])
+      if (session === 'parks') {
+        const types = events.map(({ type }) => type as string)
+        expect(types.indexOf('wait.announced')).toBe(types.indexOf('call.parked') + 1)
+      }
+      expect(JSON.stringify(events)).not.toContain(announcement.key)
+      await until(async () => (await open()) === 0)
+      expect(of(session)).toHaveLength(1)
+      await runtime.close()
+    },
+  )
+
+  test.for(['parks early', 'inside early', 'never'])('WAIT-5: %s: a call that does not come to wait announces nothing', async (session) => {
+    const gate = Promise.withResolvers<void>()
+    gates.set(session, gate.promise)
+    const { runtime } = await ground.worker({ tools: [asks], announce: take })
+    const run = runtime.session(session).run([idOf(session)])
+    await until(() => keys.has(session))
+    if (session !== 'never') expect(await runtime.resolve(keys.get(session) as string, { value: 'yes' })).toEqual({ answer: 'accepted' })
+    gate.resolve()
+    expect(await run).toMatchObject([{ status: 'success' }])
+    expect((await eventsOf(session)).filter(({ type }) => type === 'wait.announced')).toEqual([])
+    expect(await open()).toBe(0)
+    expect(of(session)).toEqual([])
+    await runtime.close()
+  })
+
+  test.for(['parks and fails', 'inside and fails'])(
+    'WAIT-5: %s: an announcer that fails is asked again, later and later; the call waits on',
+    async (session) => {
+      let tries = 0
+      const announce = (announcement: Announcement): Promise<void> | void => {
+        if (++tries <= 3) return Promise.reject(new Error('The line is down'))
+        take(announcement)
+      }
+      const { runtime } = await ground.worker({ tools: [asks], announce })
+      const run = runtime.session(session).run([idOf(session)])
+      for (const [index, wait] of (['1s', '2s', '4s'] as const).entries()) {
+        await until(() => tries === index + 1)
+        // Its delay is on record before it counts.
+        await until(async () => (await deliveries()).filter(({ state }) => state === 'queued').length === 1)
+        await clock.advance(0)
+        expect(tries).toBe(index + 1)
+        await clock.advance(wait)
+      }
+      await until(() => of(session).length === 1)
+      expect(ground.logged.filter(({ message }) => message.includes('announcement was not taken')).length).toBeGreaterThanOrEqual(3)
+      await runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
+      expect(await run).toMatchObject([{ status: 'success', value: 'yes' }])
+      await until(async () => (await open()) === 0)
+      expect(tries).toBe(4)
+      await runtime.close()
+    },
+  )
+
+  test('WAIT-5: an announcer that always fails is not asked for ever: the answer ends it', async () => {
+    const session = 'parks and nobody hears'
+    let tries = 0
+    const { runtime } = await ground.worker({ tools: [asks], announce: () => Promise.reject(new Error(`No line ${++tries}`)) })
+    const run = runtime.session(session).run([idOf(session)])
+    await until(() => tries === 1)
+    await runtime.resolve(keys.get(session) as string, { value: 'by another way' })
+    expect(await run).toMatchObject([{ value: 'by another way' }])
+    await until(async () => (await deliveries()).filter(({ state }) => state === 'queued').length === 1)
+    await clock.advance('1s')
+    await until(async () => (await open()) === 0)
+    expect(tries).toBe(1)
+    await runtime.close()
+  })
+
+  test.for(['parks and crashes', 'inside and crashes'])(
+    'WAIT-5: %s: not taken before the crash, it is delivered after it, under the same id',
+    async (session) => {
+      const seen: Announcement[] = []
+      const hangs = (announcement: Announcement): Promise<void> => (seen.push(announcement), new Promise(() => {}))
+      const first = await ground.worker({ tools: [asks], announce: hangs })
+      first.runtime
+        .session(session)
+        .run([idOf(session)])
+        .catch(() => {})
+      await until(() => seen.length === 1)
+      await first.die()
+      const second = await ground.worker({ tools: [asks], announce: take })
+      await until(() => of(session).length === 1)
+      expect(of(session)).toEqual(seen)
+      await until(async () => (await open()) === 0)
+      await second.die()
+      // Taken: the next worker has nothing to tell.
+      const third = await ground.worker({ tools: [asks], announce: take })
+      const run = third.runtime.session(session).run([idOf(session)])
+      await third.runtime.resolve(seen[0]?.key as string, { value: 'yes' })
+      expect(await run).toMatchObject([{ status: 'success', value: 'yes' }])
+      expect(of(session)).toHaveLength(1)
+      await third.runtime.close()
+    },
+  )
+
+  test('WAIT-5: a runtime without announce leaves it to one that has it; of several one delivers', async () => {
+    const session = 'parks elsewhere'
+    const asking = await ground.worker({ tools: [asks] })
+    const run = asking.runtime.session(session).run([idOf(session)])
+    await parked(asking.runtime, session)
+    expect(of(session)).toEqual([])
+    const doors = [await ground.worker({ announce: take }), await ground.worker({ announce: take })]
+    await until(() => of(session).length === 1)
+    await until(async () => (await open()) === 0)
+    await asking.runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
+    expect(await run).toMatchObject([{ value: 'yes' }])
+    expect(of(session)).toHaveLength(1)
+    for (const { runtime } of [asking, ...doors]) await runtime.close()
+  })
+})

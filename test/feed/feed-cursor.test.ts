@@ -1,0 +1,75 @@
+// FEED: every change is an event; read from any cursor, then live, without gap or repeat.
+
+import { type FeedEvent, type Runtime, tool } from 'pawl'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { onEachStore } from '../kit/stores/local-stores.ts'
+
+const steps = tool({
+  name: 'steps',
+  description: 'Two steps',
+  input: z.object({}),
+  onCrash: 'rerun',
+  async execute(_, ctx) {
+    await ctx.step('a', () => 1)
+    await ctx.step('b', () => 2)
+    return 'done'
+  },
+})
+
+async function take(events: AsyncIterable<FeedEvent>, count: number): Promise<FeedEvent[]> {
+  const taken: FeedEvent[] = []
+  if (count === 0) return taken
+  for await (const event of events) {
+    taken.push(event)
+    if (taken.length === count) break
+  }
+  return taken
+}
+
+onEachStore('the feed', (bench) => {
+  const ask = (runtime: Runtime, session: string, id: string) => runtime.session(session).run([{ id, name: 'steps' }])
+
+  test('FEED-1: the facts of a call in order, with sequence, position and the outcome', async () => {
+    const runtime = await bench.open([steps])
+    await ask(runtime, 's', 'a')
+    const events = await take(runtime.session('s').events(), 5)
+    expect(events.map(({ type }) => type)).toEqual(['call.received', 'call.started', 'step.done', 'step.done', 'call.settled'])
+    expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5])
+    expect(events[4]).toMatchObject({ outcome: { status: 'success', value: 'done' }, body: { status: 'success', attempts: 1 } })
+  })
+
+  test('FEED-1: from every cursor the rest follows, without gap or repeat, for one session and for all', async () => {
+    const runtime = await bench.open([steps])
+    await Promise.all([ask(runtime, 's', 'a'), ask(runtime, 't', 'b'), ask(runtime, 's', 'c')])
+    const all = await take(runtime.events(), 15)
+    expect(all.map(({ position }) => position)).toEqual(all.map((_, index) => index + 1))
+    const mine = all.filter(({ session }) => session === 's')
+    expect(mine.map(({ seq }) => seq)).toEqual(mine.map((_, index) => index + 1))
+    for (const [index, { cursor }] of all.entries()) {
+      expect(await take(runtime.events({ after: cursor }), all.length - index - 1)).toEqual(all.slice(index + 1))
+      const rest = mine.filter(({ position }) => position > (all[index] as FeedEvent).position)
+      expect(await take(runtime.session('s').events({ after: cursor }), rest.length)).toEqual(rest)
+    }
+  })
+
+  test('FEED-1: a reader that came first sees the same as one that comes later', async () => {
+    const runtime = await bench.open([steps])
+    const live = take(runtime.session('s').events(), 50)
+    for (let round = 0; round < 10; round++) await ask(runtime, 's', `r${round}`)
+    expect(await live).toEqual(await take(runtime.session('s').events(), 50))
+  })
+
+  test('FEED-1: reading ends when its signal aborts or the runtime closes; a foreign cursor is refused', async () => {
+    const runtime = await bench.open([steps])
+    const stop = new AbortController()
+    const aborted = take(runtime.events({ signal: stop.signal }), 99)
+    const closed = take(runtime.events(), 99)
+    await ask(runtime, 's', 'a')
+    stop.abort()
+    expect((await aborted).length).toBeLessThanOrEqual(5)
+    await runtime.close()
+    expect((await closed).length).toBeLessThanOrEqual(5)
+    expect(() => runtime.events({ after: 'x1' })).toThrow(expect.objectContaining({ code: 'cursor_invalid' }))
+  })
+})

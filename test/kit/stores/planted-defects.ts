@@ -1,0 +1,164 @@
+// Defects on purpose. A driver that cannot see these is worth nothing, so the tests plant each and expect it to be seen.
+
+import { type Clock, systemClock } from '../../../src/core/clock.ts'
+import type { Change, Guard, Store } from '../../../src/store/store.ts'
+
+/** What a defect may need to know of the worker it is planted in. */
+export interface Soil {
+  readonly clock: Clock
+}
+
+type Break = (store: Store, soil: Soil) => Store
+
+const without = (change: Change, kind: Guard['kind']): Change => ({
+  ...change,
+  guards: change.guards.filter((guard) => guard.kind !== kind),
+})
+
+/** Every write of the store, whether somebody waits for it or not. */
+const writing = (store: Store, change: (change: Change) => Change): Store => ({
+  ...store,
+  commit: (given) => store.commit(change(given)),
+  write: (given, heard, how) => store.write(change(given), heard, how),
+})
+
+export const plants: Readonly<Record<string, Break>> = {
+  /** Writes of a holder are not checked against the fence. */
+  'no fence': (store) => writing(store, (change) => without(change, 'holds')),
+
+  /** The key of a step does not hold its call, so siblings meet. */
+  'step key without its call': (store) => ({
+    ...writing(store, (change) => (change.steps ? { ...change, steps: change.steps.map((step) => ({ ...step, call: '' })) } : change)),
+    steps: () => store.steps(''),
+  }),
+
+  /** A write is acknowledged before it is made. */
+  'acknowledged before it is written': (store) => ({
+    ...store,
+    commit: async (change) => {
+      setTimeout(() => void store.commit(change).catch(() => {}), 4)
+      return { ok: true }
+    },
+    write: (change, heard) => {
+      setTimeout(() => store.write(change, () => {}), 4)
+      queueMicrotask(() => heard({ ok: true }))
+    },
+  }),
+
+  /** The end of a step is not on record when its value is used. */
+  'step ends are not recorded': (store) => writing(store, (change) => ({ ...change, steps: [] })),
+
+  /** The start of a body that must not run twice is told as durable before it is. */
+  'intent not durable': (store) => ({
+    ...store,
+    write: (change, heard, how) => {
+      if (!change.events.some(({ type }) => type === 'call.started')) return store.write(change, heard, how)
+      store.write(change, () => {}, { ride: true })
+      queueMicrotask(() => heard({ ok: true }))
+    },
+  }),
+
+  /** How often a body has begun is counted when it has ended. */
+  'attempt counted late': (store) =>
+    writing(store, (change) => {
+      const { updateCall } = change
+      if (updateCall?.progress.state !== 'running') return change
+      const { progress } = updateCall
+      return { ...change, updateCall: { ...updateCall, progress: { ...progress, attempt: progress.attempt - 1 } } }
+    }),
+
+  /** The end of a lease is told by the clock of the worker's own machine. */
+  'lease by the local clock': (store, { clock }) => ({
+    ...store,
+    renew: (worker, ms) => store.renew(worker, ms - (clock.monotonic() % 5_000)),
+  }),
+
+  /** A claim does not ask whether the owner is alive. */
+  'claims from the living': (store) => {
+    let self = ''
+    return {
+      ...store,
+      renew(worker, ms) {
+        self = worker
+        known.add(worker)
+        return store.renew(worker, ms)
+      },
+      async claim(worker, tools, limit) {
+        for (const other of known) if (other !== self) await store.leave(other)
+        return store.claim(worker, tools, limit)
+      },
+    }
+  },
+
+  /** An answer that comes before anybody waits for it is taken and lost. */
+  'early answers are lost': (store) => ({
+    ...store,
+    async commit(change) {
+      const wait = change.resolveWait && (await store.wait(change.resolveWait.id))
+      const call = wait && (await store.call(wait.call))
+      return call && call.state !== 'parked' ? { ok: true } : store.commit(change)
+    },
+  }),
+
+  /** The second answer replaces the first. */
+  'waits are answered twice': (store) => writing(store, (change) => without(change, 'open')),
+
+  /** What came with a call, such as its deadline, is not read again. */
+  'deadline forgotten': (store) => ({
+    ...store,
+    async claim(worker, tools, limit) {
+      const forget = (options: string | null): string | null =>
+        options && JSON.stringify({ ...(JSON.parse(options) as object), deadline: undefined, timeout: undefined })
+      return (await store.claim(worker, tools, limit)).map((call) => ({ ...call, options: forget(call.options) }))
+    },
+  }),
+
+  /** Facts are left out of the feed. */
+  'events are lost': (store) =>
+    writing(store, (change) => (change.events.length > 0 ? { ...change, events: change.events.slice(1) } : change)),
+
+  /** Facts are told twice. */
+  'events are doubled': (store) => writing(store, (change) => ({ ...change, events: [...change.events, ...change.events] })),
+
+  /** A worker that closes keeps its lease, and with it what it had. */
+  'nothing is handed back': (store) => ({
+    ...writing(store, (change) =>
+      change.updateCall?.release && change.updateCall.progress.state !== 'settled' && change.updateCall.progress.state !== 'parked'
+        ? { guards: [], events: [] }
+        : change,
+    ),
+    leave: () => {},
+  }),
+
+  /** A cancel is known to the process that was asked, and to nobody after it. */
+  'cancel forgotten': (store) =>
+    writing(store, (change) => ({ ...change, steps: (change.steps ?? []).filter(({ key }) => key !== 'cancel') })),
+
+  /** The instant of the next try is not on record. */
+  'retry delay forgotten': (store) =>
+    writing(store, (change) => ({
+      ...change,
+      steps: (change.steps ?? []).map((step) => (step.key.startsWith('retry:') ? { ...step, value: '0' } : step)),
+    })),
+
+  /** A sleep begins anew, and shorter, whenever it is taken up. */
+  'sleeps are forgotten': (store) =>
+    writing(store, (change) => ({
+      ...change,
+      steps: (change.steps ?? []).map((step) => (step.key.startsWith('sleep:') ? { ...step, value: '0' } : step)),
+    })),
+
+  /** Keys and limits are each worker's own. */
+  'keys of one worker only': (store) => writing(store, (change) => ({ ...change, take: undefined, line: undefined }) as unknown as Change),
+
+  /** A settled call can be settled again. */
+  'outcomes are overwritten': (store) => ({
+    ...writing(store, (change) => (change.updateCall?.progress.state === 'settled' ? without(change, 'holds') : change)),
+  }),
+}
+
+/** Workers that a plant has seen, of all that it is planted in. */
+const known = new Set<string>()
+
+export const broken = (store: Store, plant: string | undefined, soil: Soil = { clock: systemClock }): Store =>
+  plant === undefined ? store : (plants[plant] as Break)(store, soil)

@@ -1,0 +1,45 @@
+// Workers of one store under a clock that is moved by hand: two runtimes on it are two workers. Everything is closed and gone after each test.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime, type Runtime, type RuntimeOptions, type Tool } from 'pawl'
+import { type ManualClock, manualClock } from 'pawl/testing'
+import { afterEach, beforeEach } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
+import { quiet } from './stores/fresh-store.ts'
+import { type StoreKind, storeOf } from './stores/killable-store.ts'
+
+interface Fleet {
+  /** Another worker. */
+  start(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
+  /** Lets everything happen that can without the clock. */
+  settle(): Promise<void>
+}
+
+/** `opened` is told before each test what it has: a clock and a store of its own. */
+export function fleetOn(kind: StoreKind, opened: (has: { clock: ManualClock; store: Store }) => void): Fleet {
+  let dir: string
+  let clock: ManualClock
+  let store: Store
+  const open: Runtime[] = []
+  beforeEach(() => {
+    clock = manualClock()
+    dir = mkdtempSync(join(tmpdir(), 'pawl-fleet-'))
+    store = storeOf(kind, join(dir, 'agent.db'), clock)
+    opened({ clock, store })
+  })
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
+    await store.close()
+    rmSync(dir, { recursive: true, force: true })
+  })
+  return {
+    async start(tools, options = {}) {
+      const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
+      open.push(runtime)
+      return runtime
+    },
+    settle: () => clock.advance(1_000),
+  }
+}

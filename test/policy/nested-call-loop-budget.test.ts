@@ -1,0 +1,56 @@
+// Budgets and nested calls (POL-8).
+
+import { tool } from 'pawl'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { onEachStore } from '../kit/stores/local-stores.ts'
+
+const empty = z.object({})
+const child = tool({ name: 'child', description: 'Child', input: empty, hints: { readOnly: true }, execute: () => 'same' })
+
+onEachStore('adversary: budgets', (bench) => {
+  test('POL-8: a loop over a tool that calls other tools is seen like any other', async () => {
+    const parent = tool({
+      name: 'parent',
+      description: 'Calls two',
+      input: empty,
+      hints: { readOnly: true },
+      execute: async (_, ctx) => {
+        await ctx.call(child, {})
+        return 'same'
+      },
+    })
+    const plain = tool({ name: 'plain', description: 'Plain', input: empty, hints: { readOnly: true }, execute: () => 'same' })
+    const runtime = await bench.open([parent, child, plain], { budgets: { session: { repeats: 2 } } })
+    const codes = async (name: string): Promise<string[]> => {
+      const seen: string[] = []
+      for (let i = 0; i < 4; i++) {
+        const [end] = await runtime.session(name).run([{ id: 'a', name }], { batch: `m${i}` })
+        seen.push(end?.status === 'failure' ? end.failure.code : 'ran')
+      }
+      return seen
+    }
+    expect(await codes('plain')).toEqual(['ran', 'ran', 'over_budget', 'over_budget']) // control
+    expect(await codes('parent')).toEqual(['ran', 'ran', 'over_budget', 'over_budget'])
+  })
+
+  test('POL-8: the nested calls of one body are not a loop of the model', async () => {
+    const parent = tool({
+      name: 'parent',
+      description: 'Polls',
+      input: empty,
+      hints: { readOnly: true },
+      execute: async (_, ctx) => {
+        const seen: string[] = []
+        for (let i = 0; i < 4; i++) {
+          const end = await ctx.call(child, {})
+          seen.push(end.status === 'failure' ? end.failure.code : 'ran')
+        }
+        return seen
+      },
+    })
+    const runtime = await bench.open([parent, child], { budgets: { session: { repeats: 2 } } })
+    const [end] = await runtime.session('s').run([{ id: 'a', name: 'parent' }], { batch: 'm' })
+    expect(end).toMatchObject({ value: ['ran', 'ran', 'ran', 'ran'] })
+  })
+})

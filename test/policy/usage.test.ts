@@ -1,0 +1,109 @@
+import { fc } from '../kit/seeded-fast-check.ts'
+import { describe, expect, test } from 'vitest'
+import { type Budget, type Budgets, defineBudgets, overBudget } from '../../src/policy/budgets.ts'
+import { charge, newUsage, readUsage, type Usage, usageText } from '../../src/policy/usage.ts'
+
+const budget = (given: Budgets): Budget => Object.values(defineBudgets(given)).find((each) => each !== undefined) as Budget
+const counted = (text: string | null, of: Budget, now: number): Usage => {
+  const usage = readUsage(of, text, now)
+  charge(usage, { kind: 'started', round: null, tool: 'a', hash: 'h' })
+  return usage
+}
+
+describe('usage as it is kept', () => {
+  test('POL-8: read back, it judges every call as it would have', () => {
+    const of = budget({ session: { calls: 20, time: 60, cost: 9, repeats: { limit: 2, exempt: 'poll*' }, invalid: 2 } })
+    const fact = fc.record({
+      kind: fc.constantFrom('started' as const, 'refused' as const, 'invalid' as const, 'settled' as const),
+      round: fc.constantFrom('1', '2', '3', null),
+      tool: fc.constantFrom('a', 'b', 'poll_job'),
+      hash: fc.constantFrom('x', 'y\n'),
+      ms: fc.nat(20),
+      cost: fc.nat(3),
+      outcome: fc.constantFrom('same', 'other'),
+    })
+    fc.assert(
+      fc.property(fc.array(fact, { maxLength: 25 }), (facts) => {
+        const live = newUsage()
+        let text: string | null = null
+        for (const { kind, round, tool, hash, ...took } of facts) {
+          const back = readUsage(of, text, 0)
+          for (const valid of [true, false])
+            for (const each of ['a', 'b', 'poll_job'])
+              for (const at of ['1', '2', '3', '4']) {
+                const upcoming = { round: at, tool: each, hash, valid }
+                expect(overBudget([{ budget: of, usage: back }], upcoming)).toEqual(overBudget([{ budget: of, usage: live }], upcoming))
+              }
+          for (const usage of [live, back]) charge(usage, { kind, round, tool, hash, ...took })
+          text = usageText(of, back)
+        }
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('POL-8: what nothing is held to is not kept', () => {
+    const of = budget({ session: { calls: 9 } })
+    const usage = newUsage()
+    for (let n = 0; n < 512; n++) charge(usage, { kind: 'started', round: 'one', tool: 'a', hash: `${n}` })
+    charge(usage, { kind: 'invalid', round: 'one', tool: 'a' })
+    expect(usageText(of, usage)).toBe('{"calls":512,"time":0,"cost":0}')
+    const loops = budget({ session: { repeats: { limit: 2, exempt: 'a' } } })
+    expect(usageText(loops, usage)).toBe('{"calls":512,"time":0,"cost":0,"rounds":[{"id":"one","streaks":[]}]}')
+  })
+})
+
+describe('windows', () => {
+  const of = budget({ tenant: { calls: 2, per: 100 } })
+
+  test('POL-8: a window counts until it is over, wherever in it the first call came', () => {
+    const text = usageText(of, counted(null, of, 199))
+    expect(readUsage(of, text, 199)).toMatchObject({ since: 100, calls: 1 })
+    expect(readUsage(of, text, 200)).toMatchObject({ since: 200, calls: 0 })
+  })
+
+  test('POL-8: a clock that is behind goes on in the window that another has begun; one that was far ahead holds nobody', () => {
+    const text = usageText(of, counted(null, of, 200))
+    expect(readUsage(of, text, 190)).toMatchObject({ since: 200, calls: 1 })
+    expect(readUsage(of, text, 99)).toMatchObject({ since: 0, calls: 0 })
+  })
+
+  test('POL-8: other windows begin by their own clock, and none at all is for ever', () => {
+    const text = usageText(of, counted(null, of, 200))
+    expect(readUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 250)).toMatchObject({ since: 200, calls: 1 })
+    expect(readUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 1_000)).toMatchObject({
+      since: 1_000,
+      calls: 0,
+    })
+    const forEver = budget({ tenant: { calls: 2 } })
+    expect(readUsage(forEver, usageText(forEver, counted(null, forEver, 5)), 1e12)).toMatchObject({ calls: 1 })
+  })
+})
+
+describe('scopes', () => {
+  const upcoming = { round: 'm', tool: 'a', hash: 'h', valid: true }
+  const held = (given: Budgets, usage: Usage) =>
+    [defineBudgets(given).tenant, defineBudgets(given).session, defineBudgets(given).turn]
+      .filter((each) => each !== undefined)
+      .map((each) => ({ budget: each, usage }))
+
+  test('POL-8: the widest that is used up is told, and a loop only where other calls still run', () => {
+    const usage = counted(null, budget({ session: { calls: 1 } }), 0)
+    charge(usage, { kind: 'started', round: 'l', tool: 'a', hash: 'h' })
+    const over = (given: Budgets): string => overBudget(held(given, usage), upcoming)?.message ?? ''
+    expect(over({ turn: { calls: 1 }, session: { calls: 1 }, tenant: { calls: 1 } })).toMatch(/^The budget of this tenant/)
+    expect(over({ turn: { calls: 1 }, session: { calls: 1 }, tenant: { calls: 9 } })).toMatch(/^The budget of this session/)
+    expect(over({ turn: { calls: 1 }, session: { repeats: 1 } })).toMatch(/^The budget of this turn/)
+    expect(over({ turn: { calls: 9 }, session: { repeats: 1 } })).toMatch(/^You called 'a'/)
+  })
+
+  test.for([
+    ['loops', { tenant: { repeats: 1 } }, 'budgets.tenant.repeats is for turns and sessions'],
+    ['bad arguments', { tenant: { invalid: 1 } }, 'budgets.tenant.invalid is for turns and sessions'],
+    ['a window of a session', { session: { calls: 1, per: '1d' } }, 'budgets.session.per is not known'],
+    ['no window', { tenant: { calls: 1, per: 0 } }, 'budgets.tenant.per is 0'],
+    ['a window of nonsense', { tenant: { calls: 1, per: 'daily' } }, 'budgets.tenant.per is "daily"'],
+  ] as const)('POL-8: refused when configured: %s', ([, given, message]) => {
+    expect(() => defineBudgets(given as never)).toThrow(message)
+  })
+})

@@ -1,0 +1,136 @@
+// The structure of src as a test: which folder may import which, no import cycles, which packages live where, and where
+// time and randomness come from. ARCHITECTURE.md shows the same rings; the last test keeps them equal.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+/** The six rings from the inside out. A folder imports only from rings before its own and, inside its ring, from folders to its left. */
+const rings: readonly { readonly name: string; readonly folders: readonly string[] }[] = [
+  { name: 'core', folders: ['core'] },
+  { name: 'ports', folders: ['security', 'store', 'tools', 'policy', 'models'] },
+  { name: 'engine', folders: ['engine'] },
+  {
+    name: 'features',
+    folders: ['storage', 'feed', 'calls', 'approvals', 'tasks', 'schedules', 'sessions', 'turns', 'maintenance', 'toolbox'],
+  },
+  { name: 'runtime', folders: ['runtime'] },
+  { name: 'doors', folders: ['index', 'adapters', 'testing'] },
+]
+
+/** A door uses the public entry and core, and what is named here. */
+const doorImports: Readonly<Record<string, (file: string) => boolean>> = {
+  adapters: (file) => file === 'src/tools/convert.ts',
+  testing: (file) => ['store', 'tools', 'models', 'engine'].includes(folderOf(file)),
+}
+
+/** Packages from npm, and the folders that may use each. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  '@mdream/js': ['toolbox'],
+  '@standard-schema/spec': ['tools'],
+  croner: ['schedules'],
+  pg: ['store'],
+  re2js: ['tools', 'policy'],
+  tokenx: ['calls'],
+}
+
+/** Time, timers and chance come through ports; these files are the ports. */
+const ports = new Set(['src/core/clock.ts', 'src/core/clock.ts', 'src/runtime/time-ordered-id.ts', 'src/runtime/time-ordered-id.ts'])
+const forbidden = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bsetTimeout\(|\bsetInterval\(/
+
+const root = join(import.meta.dirname, '../..')
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  .map((name) => join('src', name))
+
+/** The folder of src that a file is in. The entry and the runtime's own files stand beside the folders. */
+function folderOf(file: string): string {
+  const inside = relative('src', file)
+  if (inside.includes('/')) return inside.split('/')[0] as string
+  return inside === 'runtime-options.ts' ? 'runtime' : inside.replace(/\.ts$/, '')
+}
+
+interface Import {
+  readonly from: string
+  readonly to: string
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const found = [...text.matchAll(/(?:^|\n)\s*(?:import|export)\b[^'"]*?from\s+'([^']+)'|\bimport\('([^']+)'\)/g)]
+  return found.map((match) => ({ from: file, to: (match[1] ?? match[2]) as string }))
+}
+
+const all = sources.flatMap(importsOf)
+const inner = all
+  .filter(({ to }) => to.startsWith('.'))
+  .map(({ from, to }) => ({ from, to: relative(root, resolve(root, dirname(from), to)) }))
+
+const order = rings.flatMap(({ folders }) => folders)
+
+test('every folder of src is in a ring', () => {
+  expect([...new Set(sources.map(folderOf))].toSorted()).toEqual(order.toSorted())
+})
+
+test('a folder imports only from rings before its own and from folders to its left', () => {
+  const wrong = inner.filter(({ from, to }) => order.indexOf(folderOf(from)) < order.indexOf(folderOf(to)))
+  expect(wrong).toEqual([])
+  expect(inner.length).toBeGreaterThan(50) // the scan sees something
+})
+
+test('a door imports the public entry, core, and what it is allowed by name', () => {
+  const wrong = inner.filter(({ from, to }) => {
+    const allowed = doorImports[folderOf(from)]
+    const target = folderOf(to)
+    return allowed && !['index', 'core', folderOf(from)].includes(target) && !allowed(to)
+  })
+  expect(wrong).toEqual([])
+})
+
+test('a folder has at most 25 files', () => {
+  const count = new Map<string, number>()
+  for (const file of sources) count.set(dirname(file), (count.get(dirname(file)) ?? 0) + 1)
+  expect([...count].filter(([, files]) => files > 25)).toEqual([])
+})
+
+test('there are no cycles between files, types included', () => {
+  const edges = new Map<string, string[]>()
+  for (const { from, to } of inner) edges.set(from, [...(edges.get(from) ?? []), to])
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) return void cycles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+    if (done.has(file)) return
+    for (const next of edges.get(file) ?? []) visit(next, [...path, file])
+    done.add(file)
+  }
+  for (const file of sources) visit(file, [])
+  expect(cycles).toEqual([])
+})
+
+test('packages stay in their folder, and core uses no node: module', () => {
+  const outer = all.filter(({ to }) => !to.startsWith('.'))
+  const wrong = outer.filter(({ from, to }) =>
+    to.startsWith('node:') ? folderOf(from) === 'core' : !packages[to]?.includes(folderOf(from)),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('time and chance come only through the ports', () => {
+  const wrong = sources.filter((file) => !ports.has(file) && forbidden.test(readFileSync(join(root, file), 'utf8')))
+  expect(wrong).toEqual([])
+})
+
+test('a file is one noun or one verb, about 300 lines at most', () => {
+  const long = sources
+    .map((file) => [file, readFileSync(join(root, file), 'utf8').split('\n').length] as const)
+    .filter(([, lines]) => lines > 390)
+  expect(long).toEqual([])
+  const drawers = sources.filter((file) => /(^|\/)(utils?|helpers?|managers?|types|common|misc)(\/|\.ts$)/.test(file))
+  expect(drawers).toEqual([])
+})
+
+test('ARCHITECTURE.md shows the rings', () => {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+  for (const { name, folders } of rings) expect(text).toContain(`| ${name} | ${folders.join(', ')} |`)
+})

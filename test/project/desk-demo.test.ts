@@ -1,0 +1,170 @@
+// `npm start` as a person sees it: somebody at the keyboard, nobody there, a real provider package; and a judge of the books that can say no.
+
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Accounts, pages, problems } from '../../examples/desk/books.ts'
+import { chat, providerServer, type Reply } from '../kit/models/provider-server.ts'
+import { openaiProblems } from '../kit/models/provider-request-rules.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+interface Desk {
+  /** What is said at the keyboard; null if there is none. */
+  readonly said?: string | null
+  readonly args?: readonly string[]
+  readonly env?: Record<string, string>
+}
+
+function desk({ said = null, args = [], env = {} }: Desk): Promise<{ shown: string; code: number | null }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--conditions=@pawl/source', join(root, 'examples/desk/desk.ts'), ...args], {
+      cwd: root,
+      timeout: 170_000,
+      stdio: [said === null ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      env: { ...process.env, OPENAI_API_KEY: '', NO_COLOR: '1', ...env },
+    })
+    let shown = ''
+    for (const out of [child.stdout, child.stderr]) out?.setEncoding('utf8').on('data', (text: string) => void (shown += text))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ shown, code }))
+    child.stdin?.end(said)
+  })
+}
+
+const overExport = /kill -9 \d+: a page is fetched and paid[^\n]*\n[^\n]*another process opens the same file/
+const overRefund = /kill -9 \d+: the money has moved[^\n]*\n[^\n]*another process opens the same file/
+const times = (shown: string): string[] => shown.slice(shown.indexOf('by the books')).match(/\d+×(?= |$)/gm) ?? []
+
+test(
+  'SESS-1: npm start -- --yes: killed over a page and over the refund, it goes on, and each effect happens once',
+  { timeout: 180_000 },
+  async () => {
+    const { shown, code } = await desk({ args: ['--yes'] })
+    expect(shown).toContain('The warehouse is busy: it is asked again')
+    expect(shown).toContain('Refund 42.00 € for order A1. Approve? [y/N] y')
+    expect(shown).toMatch(overExport)
+    expect(shown).toMatch(overRefund)
+    expect(shown.indexOf('✓ Refunded order A1')).toBeGreaterThan(shown.search(overRefund))
+    expect(shown).toContain('████████ 8 of 8')
+    expect(shown).toContain('Done: 42.00 € are on their way, and your orders are in /exports/ada.csv.')
+    expect(times(shown)).toEqual(['1×', '1×', '2×', '8×'])
+    expect(shown).toContain('each exactly once, over the deaths of two processes')
+    // The next process asks nobody again, and shows nothing twice.
+    expect(shown.match(/Approve\?/g)).toHaveLength(1)
+    expect(shown.match(/✓ Looked up order A1/g)).toHaveLength(1)
+    expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([])
+    expect(code).toBe(0)
+  },
+)
+
+test.for([
+  { said: 'y\n', ends: 'Done: 42.00 €', books: ['1×', '1×', '2×', '8×'], kills: 2, nobody: false },
+  { said: 'n\n', ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: false },
+  { said: '', ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: true },
+  { said: null, ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: true },
+])('SESS-1 POL-3: npm start, and the keyboard says $said', { timeout: 180_000 }, async ({ said, ends, books, kills, nobody }) => {
+  const { shown, code } = await desk({ said })
+  expect(shown).toMatch(overExport)
+  expect(shown).toContain(ends)
+  expect(times(shown)).toEqual(books)
+  expect(shown.match(/kill -9 \d+/g)).toHaveLength(kills)
+  expect(shown.includes('nobody is at the keyboard, and silence is no')).toBe(nobody)
+  expect(code).toBe(0)
+})
+
+/** What a model of the chat protocol says, by how far the conversation is: a question that was lost with its process is answered the same again. */
+const model = (said: readonly Reply[]): ((body: { messages: { role: string }[] }) => Reply)[] =>
+  Array.from(
+    { length: 20 },
+    () =>
+      ({ messages }) =>
+        said[messages.filter(({ role }) => role === 'assistant').length] ?? { status: 400 },
+  )
+
+test(
+  'SESS-2: npm start with a key asks a real provider, is killed, and goes on; what the model did not wait for is done too',
+  { timeout: 180_000 },
+  async () => {
+    const server = await providerServer(
+      openaiProblems,
+      model([
+        chat({ say: 'One moment.', calls: [{ id: 'c1', name: 'look_up_order', args: '{"order":"A1"}' }] }),
+        chat({
+          calls: [
+            { id: 'c2', name: 'spawn_background', args: '{"tool":"export_orders","args":{"customer":"ada"},"title":"Orders"}' },
+            { id: 'c3', name: 'refund', args: '{"order":"A1","cents":4200}' },
+          ],
+        }),
+        chat({ say: 'Refunded, by a real one.' }),
+      ]),
+    )
+    try {
+      const { shown, code } = await desk({
+        args: ['--yes'],
+        env: { OPENAI_API_KEY: 'key', OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'm' },
+      })
+      expect(shown).toContain('desk  One moment.')
+      expect(shown).toContain('desk  Refunded, by a real one.')
+      expect(shown).toMatch(overExport)
+      expect(shown).toMatch(overRefund)
+      expect(times(shown)).toEqual(['1×', '1×', '2×', '8×'])
+      expect(server.problems).toEqual([])
+      expect(code).toBe(0)
+    } finally {
+      await server.close()
+    }
+  },
+)
+
+test('npm start says so, and ends with 1, when the turn fails', { timeout: 180_000 }, async () => {
+  const server = await providerServer(() => [], model([]))
+  try {
+    const { shown, code } = await desk({ env: { OPENAI_API_KEY: 'key', OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'm' } })
+    expect(shown).toContain('✗ The turn ended as failure')
+    expect(code).toBe(1)
+  } finally {
+    await server.close()
+  }
+})
+
+const entry = (what: 'refund' | 'mail' | 'page', key: string) => ({ what, key, id: key })
+const fine: Accounts = {
+  entries: [entry('refund', 'r'), entry('mail', 'm'), ...Array.from({ length: pages }, (_, page) => entry('page', `p${page}`))],
+  done: [
+    { uid: '1', tool: 'refund', status: 'success', value: { refunded: true } },
+    { uid: '2', tool: 'export_orders', status: 'success', value: null },
+  ],
+  decided: new Map([['1', true]]),
+}
+
+test('the books of the desk are in order', () => {
+  expect(problems(fine)).toEqual([])
+})
+
+test.for<[string, Accounts]>([
+  ['money that moved twice', { ...fine, entries: [...fine.entries, entry('refund', 'r2')] }],
+  ['a mail that was not sent', { ...fine, entries: fine.entries.filter(({ what }) => what !== 'mail') }],
+  ['a page that was paid twice', { ...fine, entries: [...fine.entries, entry('page', 'p0 again')] }],
+  ['a page that is missing', { ...fine, entries: fine.entries.slice(0, -1) }],
+  ['a key that is booked twice', { ...fine, entries: fine.entries.map((each) => ({ ...each, key: 'same' })) }],
+  ['a refund that was denied and made', { ...fine, decided: new Map([['1', false]]) }],
+  [
+    'money that moved although it was denied',
+    { ...fine, decided: new Map(), done: fine.done.map((each) => ({ ...each, status: each.tool === 'refund' ? 'failure' : 'success' })) },
+  ],
+  [
+    'a refund that was granted and not made',
+    {
+      ...fine,
+      entries: fine.entries.slice(2),
+      done: [{ uid: '1', tool: 'refund', status: 'failure', value: null }, ...fine.done.slice(1)],
+    },
+  ],
+  [
+    'an export that broke off',
+    { ...fine, done: fine.done.map((each) => ({ ...each, status: each.tool === 'refund' ? 'success' : 'failure' })) },
+  ],
+])('the books of the desk show %s', ([, accounts]) => {
+  expect(problems(accounts)).not.toEqual([])
+})

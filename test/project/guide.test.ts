@@ -1,0 +1,57 @@
+// The guide shows code that runs: each block of docs/guide is a region of a file in examples/guide, and each of these files passes.
+
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '../..')
+const guide = join(root, 'docs/guide')
+const examples = join(root, 'examples/guide')
+const files = readdirSync(examples).filter((name) => name.endsWith('.ts'))
+const pages = readdirSync(guide).filter((name) => name.endsWith('.md'))
+
+function dedent(text: string): string {
+  const lines = text.split('\n')
+  const indents = lines.filter((line) => line.trim() !== '').map((line) => line.length - line.trimStart().length)
+  const least = Math.min(...indents)
+  return lines.map((line) => line.slice(least)).join('\n')
+}
+
+function regionsOf(name: string): Map<string, string> {
+  const code = readFileSync(join(examples, name), 'utf8')
+  const found = code.matchAll(/^ *\/\/ #region (\S+)\n(.*?)\n *\/\/ #endregion$/gms)
+  return new Map([...found].map(([, region, body]) => [`${name} ${region}`, dedent(body as string)]))
+}
+
+const blocksOf = (page: string): string[] =>
+  [...readFileSync(join(guide, page), 'utf8').matchAll(/^```ts\n(.*?)\n```$/gms)].map(([, body]) => body as string)
+
+const regions = new Map(files.flatMap((name) => [...regionsOf(name)]))
+const bodies = new Set(regions.values())
+
+describe('the guide', () => {
+  test.for(pages)('%s: every block of code is a region of examples/guide', (page) => {
+    for (const block of blocksOf(page)) expect(bodies.has(block), `This is in no region:\n${block}`).toBe(true)
+  })
+
+  test('every region of examples/guide is shown', () => {
+    const shown = new Set(pages.flatMap(blocksOf))
+    expect([...regions].filter(([, body]) => !shown.has(body)).map(([name]) => name)).toEqual([])
+    expect(regions.size).toBeGreaterThan(10)
+  })
+
+  test('the index links every page, and no link leads nowhere', () => {
+    const index = readFileSync(join(guide, 'README.md'), 'utf8')
+    for (const page of pages) if (page !== 'README.md') expect(index).toContain(`(${page})`)
+    for (const page of pages) {
+      for (const [, to] of readFileSync(join(guide, page), 'utf8').matchAll(/\]\(([\w-]+\.md)(?:#[\w-]+)?\)/g)) expect(pages).toContain(to)
+    }
+  })
+
+  test.for(files)('examples/guide/%s runs', { timeout: 250_000 }, (name) => {
+    const child = spawnSync(process.execPath, ['--conditions=@pawl/source', join(examples, name)], { encoding: 'utf8', timeout: 200_000 })
+    expect(child.stderr).toBe('')
+    expect(child.status).toBe(0)
+  })
+})

@@ -1,0 +1,248 @@
+// What a user can import, and words that are written to disk: changing either is a decision, so both are pinned here.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import * as pawl from 'pawl'
+import * as testing from 'pawl/testing'
+import { legalMoves } from '../../src/store/records/call-record.ts'
+import type { EventType } from '../../src/store/records/event.ts'
+import { errorTable } from '../../src/core/errors.ts'
+
+/** On disk in every store: one that is missing here, or is not written any more, is refused by the compiler. */
+const eventWords: Readonly<Record<EventType, true>> = {
+  'call.received': true,
+  'call.started': true,
+  'call.queued': true,
+  'call.cancelling': true,
+  'call.late': true,
+  'call.parked': true,
+  'call.settled': true,
+  'step.started': true,
+  'step.done': true,
+  'step.failed': true,
+  'wait.opened': true,
+  'wait.announced': true,
+  'decision.made': true,
+  'decision.refused': true,
+  'decision.remembered': true,
+  'rule.revoked': true,
+  'task.created': true,
+  'task.updated': true,
+  'task.output': true,
+  'task.artifact': true,
+  'task.message': true,
+  'task.signal': true,
+  'task.event': true,
+  'task.ended': true,
+  'schedule.created': true,
+  'schedule.paused': true,
+  'schedule.resumed': true,
+  'schedule.ended': true,
+  'schedule.cancelled': true,
+  'schedule.fired': true,
+  'schedule.missed': true,
+  'trigger.subscribed': true,
+  'trigger.unsubscribed': true,
+  'trigger.paused': true,
+  'trigger.resumed': true,
+  'trigger.emitted': true,
+  'trigger.delivered': true,
+  'notice.added': true,
+  'notice.acknowledged': true,
+  'session.ended': true,
+  'capability.switched': true,
+  'agent.started': true,
+  'file.changed': true,
+  'value.changed': true,
+  'secret.changed': true,
+  'connection.changed': true,
+  'message.sent': true,
+  'message.added': true,
+  'turn.answered': true,
+  'wait.resolved': true,
+}
+
+test('the values that pawl exports', () => {
+  expect(Object.keys(pawl).toSorted()).toMatchInlineSnapshot(`
+    [
+      "Attachment",
+      "ModelFailure",
+      "PawlError",
+      "StepError",
+      "ToolFailure",
+      "WaitError",
+      "agent",
+      "connectionRequired",
+      "createRuntime",
+      "fail",
+      "fromAnthropic",
+      "fromMcp",
+      "fromOpenAI",
+      "jsonSchema",
+      "narrate",
+      "notice",
+      "readOutputTool",
+      "result",
+      "retry",
+      "toAnthropic",
+      "toMcp",
+      "toOpenAI",
+      "tool",
+    ]
+  `)
+  expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
+    [
+      "CrashTestError",
+      "crashTest",
+      "failingTool",
+      "flakyTool",
+      "hangingTool",
+      "manualClock",
+      "memoryStore",
+      "reasonToSkip",
+      "record",
+      "replay",
+      "scriptedModel",
+      "slowTool",
+      "storeCases",
+      "testRuntime",
+      "titleOf",
+    ]
+  `)
+})
+
+test('the states of a call and their legal moves', () => {
+  expect(legalMoves).toMatchInlineSnapshot(`
+    {
+      "parked": [
+        "queued",
+        "settled",
+      ],
+      "queued": [
+        "running",
+        "parked",
+        "settled",
+      ],
+      "received": [
+        "queued",
+        "running",
+        "parked",
+        "settled",
+      ],
+      "running": [
+        "running",
+        "queued",
+        "parked",
+        "settled",
+      ],
+      "settled": [],
+    }
+  `)
+})
+
+test('the words of events, and each of them in the guide', () => {
+  const words = Object.keys(eventWords)
+  expect(words).toHaveLength(new Set(words).size)
+  const page = readFileSync(join(import.meta.dirname, '../../docs/guide/feed.md'), 'utf8')
+  expect(words.filter((word) => !page.includes(`\`${word}\``))).toEqual([])
+  const told = [...page.matchAll(/`((?:\w+)\.(?:\w+))`/g)].map(([, word]) => word as string)
+  expect(told.filter((word) => !words.includes(word) && !/^(?:session|runtime)\.(?:events|notices|emit)$/.test(word))).toEqual([])
+})
+
+test('the codes of errors', () => {
+  expect(Object.keys(errorTable)).toMatchInlineSnapshot(`
+    [
+      "config_invalid",
+      "tool_invalid",
+      "tool_duplicate",
+      "call_invalid",
+      "value_invalid",
+      "value_undecodable",
+      "step_id_empty",
+      "step_id_invalid",
+      "step_id_duplicate",
+      "step_nested",
+      "step_unknown",
+      "step_failed",
+      "step_timeout",
+      "step_too_large",
+      "journal_full",
+      "attachment_too_large",
+      "batch_too_long",
+      "replay_mismatch",
+      "wait_name_empty",
+      "wait_name_invalid",
+      "wait_needs_rerun",
+      "wait_failed",
+      "wait_timeout",
+      "wait_cancelled",
+      "answer_unchecked",
+      "quarantine_unknown",
+      "quarantine_changed",
+      "would_deadlock",
+      "attempt_over",
+      "lease_lost",
+      "keys_mismatch",
+      "sealed_payload_broken",
+      "store_unavailable",
+      "store_newer",
+      "store_not_pawl",
+      "store_damaged",
+      "output_unknown",
+      "attachment_unknown",
+      "cursor_invalid",
+      "cursor_expired",
+      "erase_open",
+      "program_unavailable",
+      "runtime_closed",
+      "file_path_invalid",
+      "file_pattern_invalid",
+      "file_not_found",
+      "file_is_directory",
+      "file_not_directory",
+      "file_exists",
+      "file_changed",
+      "file_readonly",
+      "file_not_plain",
+      "directory_not_empty",
+      "file_too_large",
+      "files_full",
+      "file_busy",
+      "task_invalid",
+      "task_unknown",
+      "task_conflict",
+      "tasks_full",
+      "session_ended",
+      "signal_conflict",
+      "task_over",
+      "emit_invalid",
+      "emit_conflict",
+      "schedule_invalid",
+      "schedule_unknown",
+      "schedule_conflict",
+      "schedule_over",
+      "schedules_full",
+      "trigger_invalid",
+      "trigger_unknown",
+      "trigger_conflict",
+      "triggers_full",
+      "turn_invalid",
+      "turn_conflict",
+      "agents_too_deep",
+      "capability_unknown",
+      "model_invalid",
+      "model_unknown",
+      "frame_unknown",
+      "value_key_invalid",
+      "value_changed",
+      "value_too_large",
+      "values_full",
+      "values_busy",
+      "secret_name_invalid",
+      "secret_reserved",
+      "secret_invalid",
+      "secrets_full",
+    ]
+  `)
+})

@@ -1,7 +1,0 @@
-// A process that plays a scene (scene.ts) and is killed somewhere on the way (test/child-kill-at.ts).
-
-import { type Orders, play } from './scene.ts'
-
-const ended = await play(JSON.parse(process.env.PAWL_ORDERS as string) as Orders, () => process.send?.('waiting'))
-if (ended) console.log(JSON.stringify(ended))
-process.disconnect?.()

@@ -1,0 +1,214 @@
+// session.calls: what is on record about calls, for callers and operators.
+
+import { type CallSummary, fail, tool } from 'pawl'
+import { manualClock } from 'pawl/testing'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { onEachStore } from '../kit/stores/local-stores.ts'
+
+const empty = z.object({})
+const start = Date.UTC(2026, 0, 1)
+
+onEachStore('calls on record', (bench) => {
+  const keys: string[] = []
+  const works = tool({
+    name: 'works',
+    description: 'Takes steps',
+    input: z.object({ n: z.number().default(7) }),
+    onCrash: 'rerun',
+    async execute({ n }, ctx) {
+      await ctx.step('first', () => n)
+      await ctx.now()
+      await ctx.sleep(1000)
+      await ctx
+        .step('second', () => {
+          throw new Error('secret of the step')
+        })
+        .catch(() => {})
+      return n + 1
+    },
+  })
+  const parks = tool({
+    name: 'parks',
+    description: 'Parks',
+    input: empty,
+    async execute(_, ctx) {
+      const later = await ctx.later({ name: 'signature', deadline: '1h' })
+      keys.push(later.key)
+      return later
+    },
+  })
+  const breaks = tool({
+    name: 'breaks',
+    description: 'Breaks',
+    input: z.object({ how: z.enum(['fail', 'throw']) }),
+    execute({ how }) {
+      throw how === 'fail' ? fail('No such order', { code: 'not_found' }) : new Error('secret of the database')
+    },
+  })
+  const all = [works, parks, breaks]
+
+  test('CALL-6: a call is found by its place, with its steps and how it ended', async () => {
+    const clock = manualClock(start)
+    const runtime = await bench.open(all, { clock })
+    const session = runtime.session('s', { principal: 'user:ada' })
+    const run = session.run(
+      [
+        { id: 'a', name: 'works' },
+        { id: 'a', name: 'works', input: { n: 1 } },
+      ],
+      { batch: 'm1' },
+    )
+    await clock.advance(5000)
+    const [first] = await run
+    const found = await session.calls.get('a', { batch: 'm1' })
+    expect(found).toEqual({
+      uid: expect.any(String),
+      callId: 'a',
+      batch: 'm1',
+      occurrence: 0,
+      name: 'works',
+      principal: 'user:ada',
+      state: 'settled',
+      attempts: 1,
+      createdAt: start,
+      startedAt: expect.any(Number),
+      settledAt: expect.any(Number),
+      outcome: { status: 'success', value: 8 },
+      input: { n: 7 },
+      steps: [
+        { id: 'first', state: 'done', at: expect.any(Number), round: 1 },
+        { id: 'second', state: 'failed', at: expect.any(Number), round: 1 },
+      ],
+      waits: [],
+      usage: null,
+    })
+    expect(first).toMatchObject(found?.outcome as object)
+    const [early = 0, late = 0] = found?.steps.map(({ at }) => at) ?? []
+    expect(late - early).toBeGreaterThanOrEqual(1000)
+    expect(await session.calls.get('a', { batch: 'm1', occurrence: 1 })).toMatchObject({ occurrence: 1, input: { n: 1 } })
+    expect(await session.calls.get({ uid: found?.uid as string })).toEqual(found)
+    for (const absent of [
+      session.calls.get('a'),
+      session.calls.get('b', { batch: 'm1' }),
+      session.calls.get('a', { batch: 'm1', occurrence: 2 }),
+      runtime.session('s', { tenant: 'acme' }).calls.get('a', { batch: 'm1' }),
+      runtime.session('s', { tenant: 'acme' }).calls.get({ uid: found?.uid as string }),
+      runtime.session('other').calls.get({ uid: found?.uid as string }),
+    ]) {
+      expect(await absent).toBeUndefined()
+    }
+    if (!bench.survives) return
+    await runtime.close()
+    await expect(session.calls.get('a')).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(await (await bench.open([], { clock })).session('s').calls.get('a', { batch: 'm1' })).toEqual(found)
+  })
+
+  test('CALL-6: a call with an idempotency key is found by it', async () => {
+    const runtime = await bench.open(all)
+    const session = runtime.session('s')
+    await session.run([{ id: 'a', name: 'breaks', input: { how: 'fail' }, idempotencyKey: 'order 7' }])
+    expect(await session.calls.get({ idempotencyKey: 'order 7' })).toMatchObject({ callId: 'a', batch: '', idempotencyKey: 'order 7' })
+    expect(await session.calls.get('a')).toBeUndefined()
+    expect(await session.calls.get({ idempotencyKey: 'order 8' })).toBeUndefined()
+  })
+
+  test('WAIT-3: an open wait is shown without its key, and then with what answered it', async () => {
+    const clock = manualClock(start)
+    const runtime = await bench.open(all, { clock })
+    const session = runtime.session('s')
+    const run = session.run([{ id: 'a', name: 'parks' }])
+    await clock.advance(100)
+    const open = await session.calls.get('a')
+    expect(open).toMatchObject({ state: 'parked', outcome: null, settledAt: null })
+    expect(open?.waits).toEqual([
+      { id: expect.any(String), name: 'signature', createdAt: start, deadline: start + 3_600_000, state: 'open' },
+    ])
+    const key = keys.at(-1) as string
+    expect(JSON.stringify(open)).not.toContain(key)
+    await runtime.resolve(key, { failure: { code: 'no', message: 'No' } })
+    await clock.advance(100)
+    await run
+    expect(await session.calls.get('a')).toMatchObject({ state: 'settled', waits: [{ state: 'failure' }] })
+  })
+
+  test('VAL-4: what an internal error said is not in the record that callers read', async () => {
+    const runtime = await bench.open(all)
+    const session = runtime.session('s')
+    await session.run([{ id: 'a', name: 'breaks', input: { how: 'throw' } }])
+    const shown = JSON.stringify([await session.calls.get('a'), await session.calls.list()])
+    expect(shown).toContain('An internal error occurred while executing the tool')
+    expect(shown).not.toContain('secret')
+  })
+
+  test('CALL-6: the calls of a session are listed in their order, page by page, and those of no other', async () => {
+    const runtime = await bench.open(all)
+    const session = runtime.session('s')
+    const asks = Array.from({ length: 250 }, (_, n) => ({
+      id: `c${n}`,
+      name: n % 100 === 7 ? 'nothing' : 'breaks',
+      input: { how: 'fail' },
+    }))
+    await session.run(asks)
+    await runtime.session('other').run([{ id: 'x', name: 'breaks', input: { how: 'fail' } }])
+    await runtime.session('s', { tenant: 'acme' }).run([{ id: 'y', name: 'breaks', input: { how: 'fail' } }])
+    const ids = (calls: readonly CallSummary[]): string[] => calls.map(({ callId }) => callId)
+    const every = asks.map(({ id }) => id)
+    expect(ids(await session.calls.list())).toEqual(every.slice(0, 100))
+    expect(ids(await session.calls.list({ limit: 1000 }))).toEqual(every)
+    const pages: string[] = []
+    for (let after = ''; ;) {
+      const page = await session.calls.list({ limit: 90, after })
+      pages.push(...ids(page))
+      if (page.length < 90) break
+      after = page.at(-1)?.uid as string
+    }
+    expect(pages).toEqual(every)
+    expect(ids(await session.calls.list({ tool: 'nothing' }))).toEqual(['c7', 'c107', 'c207'])
+    const second = await session.calls.list({ tool: 'nothing', limit: 2 })
+    expect(ids(await session.calls.list({ tool: 'nothing', after: second[1]?.uid as string }))).toEqual(['c207'])
+    for (const limit of [0, -1, 1.5, 1001, Number.NaN]) {
+      await expect(session.calls.list({ limit })).rejects.toMatchObject({ code: 'config_invalid' })
+    }
+  })
+
+  test('VAL-2: calls are found by how they ended, or by how far they have come', async () => {
+    const clock = manualClock(start)
+    const runtime = await bench.open(all, { clock })
+    const session = runtime.session('s')
+    const run = session.run([
+      { id: 'ok', name: 'works' },
+      { id: 'bad', name: 'breaks', input: { how: 'fail' } },
+      { id: 'open', name: 'parks' },
+    ])
+    run.catch(() => {}) // the parked one is open when the runtime closes
+    await clock.advance(5000)
+    const found = async (status: NonNullable<Parameters<typeof session.calls.list>[0]>['status']): Promise<string[]> =>
+      (await session.calls.list(status === undefined ? {} : { status })).map(({ callId }) => callId)
+    expect(await found('success')).toEqual(['ok'])
+    expect(await found('failure')).toEqual(['bad'])
+    expect(await found('settled')).toEqual(['ok', 'bad'])
+    expect(await found('parked')).toEqual(['open'])
+    expect(await found('unknown')).toEqual([])
+    expect(await found(undefined)).toEqual(['ok', 'bad', 'open'])
+  })
+
+  test('TOOL-3: a call is told and found by what the model called its tool, whatever the record calls it', async () => {
+    const renamed = tool({ name: 'find', id: 'lookup', description: 'Finds', input: empty, execute: () => 1 })
+    const own = tool({ name: 'own', description: 'Of this session', input: empty, execute: () => 2 })
+    const session = (await bench.open([renamed])).session('s', { tools: [own] })
+    await session.run([
+      { id: 'a', name: 'find' },
+      { id: 'b', name: 'own' },
+    ])
+    expect((await session.calls.list()).map(({ name }) => name)).toEqual(['find', 'own'])
+    expect((await session.calls.get('b'))?.name).toBe('own')
+    for (const [name, id] of [
+      ['find', 'a'],
+      ['lookup', 'a'],
+      ['own', 'b'],
+    ]) {
+      expect((await session.calls.list({ tool: name as string })).map(({ callId }) => callId)).toEqual([id])
+    }
+  })
+})

@@ -1,0 +1,252 @@
+// A worker of the simulation: a real runtime whose clock and store are the world's. It can die, freeze and wake, close in peace, and have a
+// store that fails for a moment.
+
+import type { Runtime, Tool } from 'pawl'
+import { PawlError } from '../../src/core/errors.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { openRuntime } from '../../src/runtime.ts'
+import type { Change, Hint, Store, Written } from '../../src/store/store.ts'
+import { broken } from '../kit/stores/planted-defects.ts'
+import type { Laws } from './invariants.ts'
+import type { World } from './simulated-world.ts'
+
+export const leaseMs = 3_000
+const quiet = { debug() {}, info() {}, warn() {}, error: process.env.PAWL_SEED ? console.error : () => {} }
+const never = new Promise<never>(() => {})
+/** People have so long. */
+const policy = { approvals: { expires: '6s' } }
+
+interface Entry {
+  readonly change: Change
+  readonly heard: (answer: Written) => void
+}
+
+export class Worker {
+  readonly name: string
+  readonly clock: Clock
+  readonly gone: Promise<void>
+  runtime!: Runtime
+  alive = true
+  /** As the store knows it. */
+  id = ''
+  readonly timers = new Set<number>()
+  readonly #world: World
+  readonly #laws: Laws
+  #paused: (() => void)[] | null = null
+  #queue: Entry[] = []
+  #flushAt = Infinity
+  #leased = false
+  #awayUntil = 0
+  #fails: 'written' | 'not written' | null = null
+  #end = (): void => {}
+
+  constructor(name: string, world: World, laws: Laws) {
+    this.name = name
+    this.#world = world
+    this.#laws = laws
+    this.gone = new Promise((resolve) => void (this.#end = resolve))
+    // Machines are of different ages: no two monotonic clocks agree.
+    this.clock = world.clockOf({ wake: (run) => this.wake(run), ahead: world.chance(1_000_000), timers: this.timers })
+  }
+
+  async open(tools: readonly Tool[], plant: string | undefined): Promise<void> {
+    const world = this.#world
+    let count = 0
+    const ids = { next: (): string => `${String(world.now).padStart(7, '0')}${String(++count).padStart(4, '0')}${this.name}` }
+    const store = broken(this.#store(), plant, { clock: this.clock })
+    const keys = { secret: Buffer.alloc(32, 7) }
+    this.runtime = await openRuntime({
+      store,
+      tools,
+      clock: this.clock,
+      ids,
+      keys,
+      lease: leaseMs,
+      poisonAfter: 1_000,
+      logger: quiet,
+      policy,
+    })
+  }
+
+  /** What is due here happens, waits until the process goes on, or is lost with it. */
+  wake(run: () => void): void {
+    if (!this.alive) return
+    if (this.#paused) this.#paused.push(run)
+    else run()
+  }
+
+  get running(): boolean {
+    return this.alive && this.#paused === null
+  }
+
+  die(): void {
+    this.#world.note(this.name, 'dies')
+    this.#laws.hit(this.name)
+    this.alive = false
+    this.#end()
+  }
+
+  freeze(ms: number): void {
+    this.#world.note(this.name, `freezes for ${ms}`)
+    this.#laws.hit(this.name)
+    this.#paused = []
+    this.#world.after(ms, () => {
+      const due = this.#paused ?? []
+      this.#paused = null
+      if (!this.alive) return
+      this.#world.note(this.name, 'goes on')
+      for (const run of due) run()
+    })
+  }
+
+  /** The next group it writes fails, and it cannot know whether it is on record. */
+  stumble(how: 'written' | 'not written'): void {
+    this.#fails = how
+  }
+
+  /** For a while nothing it asks of the store has an answer but that it is away. */
+  cutOff(ms: number): void {
+    this.#world.note(this.name, `is cut off for ${ms}`)
+    this.#awayUntil = this.#world.now + ms
+    this.#laws.hit(this.name, this.#awayUntil + 50)
+  }
+
+  async close(grace: number): Promise<void> {
+    this.#world.note(this.name, `closes within ${grace}`)
+    // Whatever it has not ended when the grace is over is handed back.
+    this.#laws.hit(this.name, Infinity)
+    await this.runtime.close({ grace })
+    if (!this.alive) return
+    this.#world.note(this.name, 'has closed')
+    this.#laws.left(this.name, this.id, this.#leased)
+    if (this.timers.size > 0) this.#laws.wrong(`L7 ${this.name} closed and left ${this.timers.size} timers`)
+    this.alive = false
+    this.#end()
+  }
+
+  // ── its store: what the shared one does, late ──
+
+  #store(): Store {
+    const { store } = this.#world
+    const read = Object.fromEntries(
+      Object.entries(store).map(([name, method]) => [
+        name,
+        typeof method === 'function' ? (...args: never[]) => this.#later(() => (method as (...args: never[]) => unknown)(...args)) : method,
+      ]),
+    ) as unknown as Store
+    return {
+      ...read,
+      commit: (change) =>
+        new Promise((resolve, reject) =>
+          this.#write({ change, heard: (answer) => ('failed' in answer ? reject(answer.failed) : resolve(answer)) }, false),
+        ),
+      write: (change, heard, how) => this.#write({ change, heard }, how?.ride === true),
+      renew: (worker, ms) => {
+        this.id = worker
+        return this.#later(() => {
+          this.#leased = true
+          return store.renew(worker, ms) as number
+        })
+      },
+      leave: (worker) =>
+        this.#later(() => {
+          this.#leased = false
+          void store.leave(worker)
+        }),
+      claim: (worker, tools, limit) =>
+        this.#later(() => {
+          const calls = store.claim(worker, tools, limit) as Awaited<ReturnType<Store['claim']>>
+          for (const { position, fence } of calls) this.#world.note(this.name, `claims ${position.id} as ${fence}`)
+          return calls
+        }),
+      onHint: (listener) => this.#hints(listener),
+      close: () => Promise.resolve(),
+    }
+  }
+
+  /** Asked at some moment, answered at another; sometimes both are now. */
+  #later<T>(ask: () => T): T | Promise<T> {
+    const world = this.#world
+    if (!this.alive) return never
+    if (world.now < this.#awayUntil) return world.sleep(1).then(() => (this.alive ? Promise.reject(away()) : never))
+    if (world.likely(0.4)) return ask()
+    return new Promise((resolve, reject) => {
+      world.after(world.chance(3), () =>
+        this.wake(() => {
+          try {
+            const answer = ask()
+            world.after(world.chance(3), () => this.wake(() => resolve(answer)))
+          } catch (error) {
+            reject(error)
+          }
+        }),
+      )
+    })
+  }
+
+  #write(entry: Entry, ride: boolean): void {
+    if (!this.alive) return
+    this.#queue.push(entry)
+    const at = this.#world.now + (ride ? 20 : this.#world.chance(4))
+    if (at >= this.#flushAt) return
+    this.#flushAt = at
+    this.#world.after(at - this.#world.now, () => this.wake(() => this.#flush()))
+  }
+
+  #flush(): void {
+    const entries = this.#queue
+    if (entries.length === 0) return
+    this.#queue = []
+    this.#flushAt = Infinity
+    const world = this.#world
+    const fails = world.now < this.#awayUntil ? 'not written' : this.#fails
+    this.#fails = null
+    const failure = { failed: away() }
+    const answered = world.chance(12)
+    for (const { change, heard } of entries) {
+      const hears = (answer: Written): void => void world.after(answered, () => this.wake(() => heard(answer)))
+      const stumbles = (): void =>
+        void world.after(answered, () =>
+          this.wake(() => {
+            this.#laws.hit(this.name)
+            heard(failure)
+          }),
+        )
+      const label = change.events.map(({ type, body }) => `${type}${'step' in body ? ` ${body.step}` : ''}`).join(', ') || 'no events'
+      if (fails === 'not written') {
+        world.note(this.name, `fails to write ${label}`)
+        stumbles()
+        continue
+      }
+      const call = change.updateCall?.uid ?? change.steps?.[0]?.call ?? change.insertWaits?.[0]?.call
+      const before = call === undefined ? undefined : (world.store.call(call) as { owner: string | null } | undefined)?.owner
+      world.store.write(change, (answer) => {
+        if ('failed' in answer) return hears(answer)
+        world.note(this.name, `${answer.ok ? 'writes' : 'is refused'} ${label}`)
+        this.#laws.written(this.name, this.id, change, answer, before)
+        if (fails) stumbles()
+        else hears(answer)
+      })
+    }
+  }
+
+  /** Late, and some are lost: then the poll beneath them tells. */
+  #hints(listener: (hint: Hint) => void): () => void {
+    const world = this.#world
+    let missed = false
+    const stop = world.store.onHint((hint) => {
+      if (world.likely(0.2)) missed = true
+      else world.after(world.chance(30), () => this.wake(() => listener(hint)))
+    })
+    const callOff = this.clock.every(500, () => {
+      if (missed) listener({ wakes: true, outside: true })
+      missed = false
+    })
+    return () => {
+      stop()
+      callOff()
+    }
+  }
+}
+
+const away = (): PawlError => new PawlError('store_unavailable', 'For a moment.')

@@ -1,0 +1,73 @@
+// The real runtime in a world whose time, chance and store answers come from a seed: random programs on several workers, faults for a while, then
+// peace, in which all must end. A broken law names its seed: PAWL_SEED=<n> runs that one and prints its history. The last tests plant defects and
+// expect to see each: a suite that sees nothing proves nothing.
+
+import { describe, expect, test } from 'vitest'
+import { plants } from '../kit/stores/planted-defects.ts'
+import { long } from '../kit/long-run.ts'
+import { type History, simulate, withTasks } from './run-history.ts'
+import { kept } from './regression-seeds.ts'
+
+const only = process.env.PAWL_SEED === undefined ? null : Number(process.env.PAWL_SEED)
+const minute = 60_000
+
+async function wrongIn(seeds: Iterable<number>): Promise<{ wrong: string[]; faults: number; calls: number }> {
+  const total = { wrong: [] as string[], faults: 0, calls: 0 }
+  for (const seed of seeds) {
+    const { broken, faults, calls } = await simulate(seed)
+    total.faults += faults
+    total.calls += calls
+    total.wrong.push(...broken.map((each) => `seed ${seed}: ${each}`))
+  }
+  return total
+}
+
+const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index)
+
+const all = (): void => {
+  test.for(range(0, 8))(
+    'DUR-1 DUR-2 DUR-3 DUR-4 DUR-5 DUR-7 DUR-13 WAIT-2 CALL-2: 250 histories from %i × 250',
+    { timeout: 3 * minute },
+    async (part) => {
+      const { wrong, faults, calls } = await wrongIn(range(1 + part * 250, 250))
+      expect(wrong).toEqual([])
+      expect(faults).toBeGreaterThan(500)
+      expect(calls).toBeGreaterThan(500)
+    },
+  )
+
+  test.for(range(0, long ? 8 : 2))(
+    'TASK-2 TASK-3 TASK-4 TASK-6 TASK-8: 250 histories with tasks from %i × 250',
+    { timeout: 3 * minute },
+    async (part) => {
+      const { wrong, faults, calls } = await wrongIn(range(withTasks + part * 250, 250))
+      expect(wrong).toEqual([])
+      expect(faults).toBeGreaterThan(500)
+      expect(calls).toBeGreaterThan(500)
+    },
+  )
+
+  test('seeds that once found something', async () => {
+    expect((await wrongIn(kept)).wrong).toEqual([])
+  })
+
+  test('the same seed gives the same history', { timeout: minute }, async () => {
+    for (const seed of range(1, 40)) expect((await simulate(seed)).trace.join('\n')).toBe((await simulate(seed)).trace.join('\n'))
+  })
+
+  // Two are rare: the search begins not far from where they are seen.
+  const from: Record<string, number> = { 'keys of one worker only': 960, 'outcomes are overwritten': 110 }
+  test.for(Object.keys(plants))('it sees a planted defect: %s', { timeout: 3 * minute }, async (plant) => {
+    let seen: History['broken'] = []
+    for (let seed = from[plant] ?? 1; seed <= 6_000 && seen.length === 0; seed++) seen = (await simulate(seed, plant)).broken
+    expect(seen).not.toEqual([])
+  })
+}
+
+if (only === null) describe('the simulation', all)
+else
+  test('one history', { timeout: minute }, async () => {
+    const { trace, broken } = await simulate(only)
+    console.log(trace.join('\n'))
+    expect(broken).toEqual([])
+  })

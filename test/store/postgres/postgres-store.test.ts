@@ -1,0 +1,140 @@
+// The store port on a real PostgreSQL: the same promises as every store, and two worker processes on one database.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { reasonToSkip, storeCases, titleOf } from '../../../src/testing/store-cases/store-cases.ts'
+import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
+import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import type { Order, WorkerSettings, Word } from './child-worker.ts'
+
+let server: Server
+let schemas = 0
+const opened: Store[] = []
+const children: ChildProcess[] = []
+const folder = mkdtempSync(join(tmpdir(), 'pawl-postgres-test-'))
+
+beforeAll(async () => {
+  server = await startServer()
+}, 60_000)
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  for (const store of opened.splice(0)) await store.close()
+})
+
+afterAll(async () => {
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function handle(schema: string, clock = systemClock): Promise<Store> {
+  const store = await postgresStore({ connection: server.connection, schema, clock })
+  opened.push(store)
+  return store
+}
+
+describe('the store cases', () => {
+  for (const each of storeCases) {
+    const skip = reasonToSkip(each, { persistent: true, clock: 'own' })
+    test(titleOf(each), async (context) => {
+      if (skip) return context.skip(skip)
+      await each.run(async (clock) => {
+        const schema = `case_${++schemas}`
+        return { store: await handle(schema, clock), again: () => handle(schema, clock) }
+      })
+    })
+  }
+})
+
+/** A worker process, and what it has said so far. */
+class Worker {
+  readonly heard: Word[] = []
+  readonly child: ChildProcess
+
+  constructor(settings: WorkerSettings) {
+    this.child = fork(join(import.meta.dirname, 'child-worker.ts'), {
+      execArgv: ['--conditions=@pawl/source'],
+      env: { ...process.env, PAWL_WORKER: JSON.stringify(settings) },
+    })
+    children.push(this.child)
+    this.child.on('message', (word: Word) => this.heard.push(word))
+  }
+
+  tell(order: Order): void {
+    this.child.send(order)
+  }
+
+  /** Takes the first word of a kind, once it is said. */
+  async hear<S extends Word['says']>(says: S): Promise<Extract<Word, { says: S }>> {
+    const found = await vi.waitFor(
+      () => this.heard.find((word) => word.says === says) ?? Promise.reject(new Error(`no '${says}' yet`)),
+      patience,
+    )
+    this.heard.splice(this.heard.indexOf(found), 1)
+    return found as Extract<Word, { says: S }>
+  }
+}
+
+const patience = { timeout: 15_000, interval: 20 }
+
+describe('two worker processes on one database', () => {
+  const place = (): Omit<WorkerSettings, 'hangIn'> => {
+    const schema = `workers_${++schemas}`
+    const ledger = join(folder, schema)
+    writeFileSync(ledger, '')
+    return { connection: server.connection, schema, secret: randomBytes(32).toString('hex'), ledger }
+  }
+
+  test('a worker is killed in mid-step and the other takes over: recorded steps are not repeated, one outcome each [DUR-1, DUR-3, DUR-7]', async () => {
+    const settings = place()
+    const doomed = new Worker({ ...settings, hangIn: 's2' })
+    const other = new Worker(settings)
+    await Promise.all([doomed.hear('ready'), other.hear('ready')])
+    const ids = ['a', 'b', 'c', 'd']
+    const calls = ids.map((id) => ({ id, name: 'three_steps' }))
+    const effects = (): string[] => readFileSync(settings.ledger, 'utf8').trim().split('\n')
+    doomed.tell({ do: 'run', session: 's', calls })
+    await vi.waitFor(() => expect(effects().filter((line) => line.includes(' s2 '))).toHaveLength(ids.length), patience)
+    doomed.child.kill('SIGKILL')
+
+    other.tell({ do: 'run', session: 's', calls })
+    const { outcomes } = await other.hear('done')
+    expect(outcomes).toEqual(
+      ids.map((id) => ({ status: 'success', attempts: 2, value: ['s1', 's2', 's3'].map((step) => `${step} of ${id}`) })),
+    )
+    const [first, second] = [doomed.child.pid, other.child.pid]
+    const expected = ids.flatMap((id) => [`${id} s1 ${first}`, `${id} s2 ${first}`, `${id} s2 ${second}`, `${id} s3 ${second}`])
+    expect(effects().toSorted()).toEqual(expected.toSorted())
+    const store = await handle(settings.schema)
+    const settled = (await store.events({ after: 0, limit: 1_000 })).filter((event) => event.type === 'call.settled')
+    expect(new Set(settled.map((event) => event.call)).size).toBe(ids.length)
+    expect(settled).toHaveLength(ids.length)
+  })
+
+  test('a wait opened by one worker is answered through the other, parked or in the body [WAIT-1, WAIT-2]', async () => {
+    const settings = place()
+    const asking = new Worker(settings)
+    const answering = new Worker(settings)
+    await Promise.all([asking.hear('ready'), answering.hear('ready')])
+    for (const [name, value] of [['parks', 'yes'] as const, ['waits', 'heard yes'] as const]) {
+      asking.tell({ do: 'run', session: 's', calls: [{ id: name, name }] })
+      const { key } = await asking.hear('key')
+      answering.tell({ do: 'resolve', key, value: 'yes' })
+      expect(await answering.hear('resolved')).toMatchObject({ answer: 'accepted' })
+      expect((await asking.hear('done')).outcomes).toEqual([{ status: 'success', attempts: 1, value }])
+      asking.tell({ do: 'resolve', key, value: 'no' })
+      expect(await asking.hear('resolved')).toMatchObject({ answer: 'already_resolved' })
+    }
+    for (const worker of [asking, answering]) {
+      const gone = new Promise((resolve) => worker.child.once('exit', resolve))
+      worker.tell({ do: 'close' })
+      expect(await gone).toBe(0)
+    }
+  })
+})

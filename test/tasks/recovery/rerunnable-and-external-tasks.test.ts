@@ -1,0 +1,249 @@
+// TASK-6: what a tool declares for the loss of its worker: that it runs again (rerunnable), or that what it began goes on elsewhere (external).
+// owner_bound is in tasks.test.ts.
+
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type Runtime, type Task, type Tool, type ToolContext, tool } from '../../../src/index.ts'
+import type { Change, Store } from '../../../src/store/store.ts'
+import { type ManualClock } from '../../../src/testing/manual-clock.ts'
+import { mortal, type Mortal, type StoreKind } from '../../kit/stores/killable-store.ts'
+import { mortalWorld } from '../../kit/worker-takeover.ts'
+import { muted } from '../../kit/stores/failing-writes.ts'
+
+const hang = (): Promise<never> => new Promise(() => {})
+
+describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: StoreKind) => {
+  let clock: ManualClock
+  let store: Store
+  let first: Mortal
+  let runs: number
+  /** Of the answer from outside. */
+  let key: string
+  const { start, takeOver } = mortalWorld(kind, (fresh) => {
+    ;({ clock, store, first } = fresh)
+    runs = 0
+    key = ''
+  })
+  const until = (what: () => unknown): Promise<unknown> => vi.waitUntil(what, { interval: 1, timeout: 5_000 })
+  const isParked = async (): Promise<boolean> => (await store.unsettled({ after: '', limit: 1 }))[0]?.state === 'parked'
+  const stands = (runtime: Runtime, id: string, what: (task: Task) => unknown): Promise<Task> =>
+    vi.waitUntil(
+      async () => {
+        const task = await runtime.session('s').tasks.get(id)
+        return task && what(task) ? task : undefined
+      },
+      { interval: 1, timeout: 5_000 },
+    )
+  /** By its hints it must not run twice; only what it declares for the background differs. */
+  const declared = (recovery: 'rerunnable' | 'external', execute: (ctx: ToolContext) => unknown): Tool =>
+    tool({
+      name: 'work',
+      description: 'Works',
+      input: z.object({}),
+      background: { recovery },
+      execute: (_, ctx) => {
+        runs++
+        return execute(ctx) as string
+      },
+    })
+
+  test('TASK-6: rerunnable runs again, with what it had recorded, although as a call it would not', async () => {
+    const steps: number[] = []
+    const work = declared('rerunnable', async (ctx) => {
+      await ctx.step('once', () => void steps.push(ctx.attempt))
+      return ctx.attempt === 1 ? hang() : 'done'
+    })
+    const a = await start([work], first.store)
+    const { id } = await a.session('s').tasks.start({ tool: work })
+    void a.session('s').run([{ id: 'call', name: 'work' }])
+    await until(() => runs === 2 && steps.length === 2)
+    first.die()
+    const b = await takeOver([work])
+    await stands(b, id, ({ status }) => status?.includes('lost worker'))
+    expect(runs).toBe(2) // first there is a pause
+    await clock.advance('2s')
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 2, outcome: { value: 'done' } })
+    expect(steps).toEqual([1, 1])
+    expect(await b.session('s').run([{ id: 'call', name: 'work' }])).toMatchObject([{ status: 'unknown' }])
+    expect(runs).toBe(3)
+  })
+
+  test('TASK-6: rerunnable is given up after three workers', async () => {
+    const b = await start([], store, { worker: false })
+    const lives = [first, mortal(store), mortal(store)]
+    const work = declared('rerunnable', hang)
+    for (const [n, life] of lives.entries()) {
+      await start([work], life.store)
+      if (n === 0) await start([work], store, { worker: false }).then((door) => door.session('s').tasks.start({ tool: work, id: 'x' }))
+      for (let step = 0; step < 10 && runs === n; step++) await clock.advance('10s')
+      await until(() => runs === n + 1)
+      await stands(b, 'x', ({ attempt }) => attempt === n + 1)
+      life.die()
+    }
+    await takeOver([work])
+    const ended = await stands(b, 'x', ({ outcome }) => outcome)
+    expect(ended).toMatchObject({ state: 'abandoned', outcome: { failure: { code: 'poisoned', raw: { deaths: 3 } } } })
+    expect(runs).toBe(3)
+  })
+
+  test.each([
+    ['what waits behind it', ['p', 'h']],
+    ['what runs before it', ['h', 'p']],
+  ] as const)('TASK-6, DUR-8: one that ends its worker at once is given up after three deaths; not so %s', async (_, order) => {
+    let dying: Mortal = first
+    const began: string[] = []
+    const body = (name: string, run: (attempt: number) => unknown): Tool =>
+      tool({
+        name,
+        description: name,
+        input: z.object({}),
+        onCrash: 'rerun',
+        background: true,
+        execute(_, ctx) {
+          began.push(`${name} ${ctx.attempt}`)
+          return run(ctx.attempt) as string
+        },
+      })
+    const poison = body('poison', () => (dying.die(), hang()))
+    // At work each time that it is begun together with the poison; in the end it takes a second.
+    const healthy = body('healthy', (attempt) =>
+      attempt < 3 ? hang() : new Promise<string>((resolve) => void clock.timer(1_000, () => resolve('done'))),
+    )
+    const tools = [healthy, poison]
+    const door = await start(tools, store, { worker: false })
+    for (const id of order) {
+      await door.session('s').tasks.start({ tool: id === 'p' ? poison : healthy, id })
+      await clock.advance(1)
+    }
+    const over = async (id: string): Promise<unknown> => (await door.session('s').tasks.get(id))?.outcome
+    for (let n = 0; n < 6 && !((await over('p')) && (await over('h'))); n++) {
+      dying = n === 0 ? first : mortal(store)
+      await start(tools, dying.store)
+      for (let step = 0; step < 6; step++) await clock.advance('2s')
+      dying.die()
+      await clock.advance('31s')
+    }
+    expect(began.toSorted()).toEqual(['healthy 1', 'healthy 2', 'healthy 3', 'poison 1', 'poison 2', 'poison 3'])
+    expect(await door.session('s').tasks.get('p')).toMatchObject({
+      state: 'abandoned',
+      outcome: { failure: { code: 'poisoned', raw: { deaths: 3, attempt: 3 } } },
+    })
+    expect(await door.session('s').tasks.get('h')).toMatchObject({ state: 'succeeded', attempt: 3 })
+  })
+
+  test('TASK-3: a claim whose worker dies before its first heartbeat is found when its lease is over and another looks: a lease and a third', async () => {
+    const lease = 30_000
+    const took: number[] = []
+    const work = declared('rerunnable', () => 'done')
+    const door = await start([work], store, { worker: false })
+    // How far their looks are apart, and how long the one that dies was there.
+    for (const [apart, there] of [
+      ['0s', '0s'],
+      ['1s', '0s'],
+      ['11s', '0s'],
+      ['9s', '0s'],
+      ['9s', '9s'],
+    ] as const) {
+      const life = mortal(store)
+      let died = 0
+      const dying: Store = {
+        ...life.store,
+        async claim(...asked) {
+          const claimed = await life.store.claim(...asked)
+          if (claimed.length === 0) return claimed
+          died = clock.now()
+          life.die()
+          return hang()
+        },
+      }
+      // The other is blind until then, or it would claim it first.
+      const other = await start([work], { ...store, claim: (...asked) => (died === 0 ? [] : store.claim(...asked)), close: async () => {} })
+      await clock.advance(apart)
+      await start([work], dying)
+      await clock.advance(there)
+      const { id } = await door.session('s').tasks.start({ tool: work })
+      await until(() => died !== 0)
+      for (let step = 0; step < 40; step++) await clock.advance('1s')
+      const { startedAt } = await stands(door, id, ({ outcome }) => outcome)
+      took.push((startedAt ?? Infinity) - died)
+      await other.close({ grace: 0 })
+    }
+    // Nor sooner: until its lease is over it may be alive.
+    for (const ms of took) expect(ms).toBeGreaterThanOrEqual((lease * 2) / 3)
+    for (const ms of took) expect(ms).toBeLessThanOrEqual((lease * 4) / 3)
+  })
+
+  const elsewhere = declared('external', async (ctx) => {
+    const later = await ctx.later<string>({ deadline: '7d' })
+    ;({ key } = later)
+    return later
+  })
+  const parks = ({ updateCall }: Change): boolean => updateCall?.progress.state === 'parked'
+  /** Its user dies when this is on record, and hears of it no more. */
+  const diesAfter = (life: Mortal, what: (change: Change) => boolean): Store =>
+    muted(life.store, (change) => {
+      if (!what(change)) return true
+      life.die()
+      return false
+    })
+
+  test('TASK-6: external, lost when it had handed over: no worker owns it, nobody runs it again, its answer ends it', async () => {
+    await start([elsewhere], diesAfter(first, parks))
+    const door = await start([elsewhere], store, { worker: false })
+    const { id } = await door.session('s').tasks.start({ tool: elsewhere })
+    await until(isParked)
+    const b = await takeOver([elsewhere])
+    await clock.advance('1h')
+    expect(await b.session('s').tasks.get(id)).toMatchObject({ state: 'running', attempt: 1 })
+    expect(await door.resolve(key, { value: 'from outside' })).toEqual({ answer: 'accepted' })
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 1, outcome: { value: 'from outside' } })
+    expect(runs).toBe(1)
+  })
+
+  test('TASK-6: external, the worker that lands its answer is lost: another lands it', async () => {
+    const a = await start([elsewhere])
+    const { id } = await a.session('s').tasks.start({ tool: elsewhere })
+    await until(isParked)
+    await a.close({ grace: 0 })
+    const door = await start([elsewhere], store, { worker: false })
+    const claims: number[] = []
+    const taking: Store = {
+      ...first.store,
+      async claim(...asked) {
+        const claimed = await first.store.claim(...asked)
+        if (claimed.length === 0) return claimed
+        claims.push(claimed.length)
+        first.die()
+        return hang()
+      },
+    }
+    await start([elsewhere], taking)
+    await door.resolve(key, { value: 'from outside' })
+    await until(() => claims.length > 0)
+    const b = await takeOver([elsewhere])
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 1, outcome: { value: 'from outside' } })
+    expect(runs).toBe(1)
+  })
+
+  test('TASK-6: external, lost while it starts: it is abandoned with evidence, the session hears of it, and an answer comes too late', async () => {
+    const starting = declared('external', async (ctx) => {
+      ;({ key } = await ctx.later<string>({ deadline: '7d' }))
+      first.die()
+      return hang()
+    })
+    await start([starting], first.store)
+    const door = await start([starting], store, { worker: false })
+    const { id } = await door.session('s').tasks.start({ tool: starting })
+    await until(() => runs === 1 && key !== '')
+    const b = await takeOver([starting])
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({
+      state: 'abandoned',
+      attempt: 1,
+      outcome: { status: 'unknown', unknown: { evidence: { attempt: 1 }, startedAt: expect.any(Number) } },
+    })
+    expect(await b.session('s').notices.list()).toMatchObject([{ about: 'end', task: id }])
+    expect(await door.resolve(key, { value: 'late' })).not.toMatchObject({ answer: 'accepted' })
+    expect(await b.session('s').tasks.get(id)).toMatchObject({ state: 'abandoned' })
+    expect(runs).toBe(1)
+  })
+})

@@ -1,0 +1,85 @@
+// DUR-12, TASK-1, TASK-8, TASK-10: one task that cannot be opened ("other calls are not affected", reference/errors.md; "A row that cannot be opened concerns its own call", decision 0015).
+
+import { createRuntime, type Runtime, tool } from 'pawl'
+import { afterEach, describe, expect, test } from 'vitest'
+import { freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+
+const input = { type: 'object' } as const
+const hang = (): Promise<never> => new Promise(() => {})
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+
+describe.each([
+  ['memory', freshMemory],
+  ['sqlite', freshSqlite],
+] as const)('a task that cannot be opened, on %s', (_kind, fresh) => {
+  const world = async () => {
+    const { clock, store } = fresh()
+    const definition = { description: 'd', input, onCrash: 'rerun', background: true, execute: hang } as const
+    const secret = tool({ name: 'secret', sensitive: true, ...definition })
+    const plain = tool({ name: 'plain', ...definition })
+    const runtime = await createRuntime({ store, clock, tools: [secret, plain], logger: quiet })
+    runtimes.push(runtime)
+    const session = runtime.session('s')
+    await session.tasks.start({ tool: 'secret', id: 'a' })
+    await session.tasks.start({ tool: 'plain', id: 'b' })
+    await clock.advance(2_000)
+    const name = { of: 'task', tenant: 'default', session: 's', key: 'a' }
+    const kept = await store.document(name)
+    // Somebody changed a letter on the disk.
+    await store.commit({ guards: [], documents: [{ ...name, value: `${kept?.value.slice(0, -4)}AAAA` }], events: [] })
+    return { clock, store, session }
+  }
+
+  test('TASK-8: the others are listed', async () => {
+    const { session } = await world()
+    const listed = async (state?: 'open'): Promise<unknown> =>
+      session.tasks.list(state ? { state } : {}).then(
+        (all) => all.map(({ id }) => id),
+        (error: { code: string }) => error.code,
+      )
+    expect({ all: await listed(), open: await listed('open') }).toEqual({ all: ['b'], open: ['b'] })
+  })
+
+  test('TASK-1: a model can start another', async () => {
+    const { clock, session } = await world()
+    const run = session.run([{ id: 'c', name: 'spawn_background', input: { tool: 'plain', args: {} } }])
+    await clock.advance(1_000)
+    expect(await run).toMatchObject([{ status: 'success' }])
+  })
+
+  test('DUR-10: prune forgets the tasks that are old, also where the outcome of one that is not cannot be opened', async () => {
+    const { clock, store } = fresh()
+    const definition = { description: 'd', input, onCrash: 'rerun', background: true, execute: () => 'ok' } as const
+    const secret = tool({ name: 'secret', sensitive: true, ...definition })
+    const plain = tool({ name: 'plain', ...definition })
+    const runtime = await createRuntime({ store, clock, tools: [secret, plain], logger: quiet })
+    runtimes.push(runtime)
+    await runtime.session('old').tasks.start({ tool: 'plain', id: 'b' })
+    await clock.advance(2_000)
+    await clock.advance('2d')
+    await runtime.session('new').tasks.start({ tool: 'secret', id: 'a' })
+    await clock.advance(2_000)
+    const [call] = await store.callsOf({ tenant: 'default', session: 'new' }, { after: '', limit: 1 })
+    if (!call?.outcome) throw new Error('It has ended')
+    const { state, args, terms, attempt, startedAt, wait, settledAt, deaths, trouble } = call
+    const outcome = `${call.outcome.slice(0, -4)}AAAA`
+    const progress = { state, args, terms, attempt, startedAt, wait, settledAt, deaths, trouble, outcome }
+    await store.commit({ guards: [], updateCall: { uid: call.uid, progress }, events: [] })
+    const pruned = await runtime.prune({ olderThan: '1d' }).then(
+      () => 'pruned',
+      (error: { code: string }) => error.code,
+    )
+    const left = await store.documentsOf({ of: 'task', tenant: 'default', session: 'old', after: '', limit: 10 })
+    expect({ pruned, left: left.map(({ key }) => key) }).toEqual({ pruned: 'pruned', left: [] })
+  })
+
+  test('TASK-10: the session ends, and the others are cancelled', async () => {
+    const { clock, session } = await world()
+    await session.end()
+    for (let n = 0; n < 60; n++) await clock.advance(10_000)
+    expect((await session.tasks.get('b'))?.state).toBe('cancelled')
+  })
+})

@@ -1,0 +1,112 @@
+import type { Tool } from 'pawl'
+import { toolbox } from 'pawl/toolbox'
+import { expect, test } from 'vitest'
+import { edited } from '../../../src/toolbox/files/edits.ts'
+import { wherever } from '../toolbox-session.ts'
+
+interface Read {
+  readonly content?: string
+  readonly content_hash: string
+  readonly note?: string
+  readonly read_mode: string
+  readonly truncation: object
+}
+interface Edited {
+  readonly content_hash: string
+  readonly size_bytes: number
+  readonly diff: string
+  readonly diff_truncated: boolean
+}
+
+wherever('files', (given) => {
+  const read = (input: object): Promise<Read> => given().value<Read>('read_file', input)
+  const edit = async (path: string, old_text: string, new_text: string): Promise<Edited> => {
+    const { content_hash: hash } = await read({ path })
+    return given().value<Edited>('edit_file', { path, expected_hash: hash, edits: [{ old_text, new_text }] })
+  }
+
+  test('BOX-2: a table whose first line is long is still read in pages of 50 KB, each with rows', async () => {
+    await given().files.write('t.csv', `${'name,'.repeat(40_000)}\nrow 1\nrow 2\n`)
+    const page = await read({ path: 't.csv', offset: 1 })
+    expect(Buffer.byteLength(page.content as string)).toBeLessThanOrEqual(50 * 1024)
+    expect(page.content).toMatch(/^1\|name,name,.*\n2\|row 1\n3\|row 2$/)
+    expect(page.note).toMatch(/^Line 1, with the names of the columns, is long/)
+  })
+
+  test('BOX-2: edits of hundreds of thousands of lines are made, there and back', async () => {
+    await given().files.write('f', 'start\nX\nend\n')
+    const { content_hash: hash } = await read({ path: 'f' })
+    const lines = 'a\n'.repeat(200_000)
+    expect(await edit('f', 'X\n', lines)).toMatchObject({ diff_truncated: true, size_bytes: 400_010 })
+    expect(await edit('f', lines, 'X\n')).toMatchObject({ diff_truncated: true, content_hash: hash })
+  })
+
+  test('BOX-1: a directory or a file is searched by its name, whatever the name would mean as a pattern', async () => {
+    for (const path of [
+      'app/[slug]/page.tsx',
+      'app/s/page.tsx',
+      'app/{x}/page.tsx',
+      'app/x/page.tsx',
+      'app/a*/page.tsx',
+      'app/ab/page.tsx',
+    ])
+      await given().files.write(path, 'needle\n')
+    const found = async (path_pattern: string): Promise<string[]> => {
+      const { matches } = await given().value<{ matches: { path: string }[] }>('grep_files', { pattern: 'needle', path_pattern })
+      return matches.map(({ path }) => path)
+    }
+    expect(await found('app/[slug]')).toEqual(['/app/[slug]/page.tsx'])
+    expect(await found('/workspace/app/[slug]/')).toEqual(['/app/[slug]/page.tsx'])
+    expect(await found('app/[slug]/page.tsx')).toEqual(['/app/[slug]/page.tsx'])
+    expect(await found('app/{x}')).toEqual(['/app/{x}/page.tsx'])
+    expect(await found('app/a*')).toEqual(['/app/a*/page.tsx'])
+    expect(await found('app/[s]/*')).toEqual(['/app/s/page.tsx'])
+    expect(await found('./app/?/*.tsx')).toEqual(['/app/s/page.tsx', '/app/x/page.tsx'])
+    expect(await given().failure('grep_files', { pattern: 'x', path_pattern: 'a\\[b]' })).toMatchObject({ code: 'file_pattern_invalid' })
+  })
+
+  test('BOX-1: how large the file is is told of a page that leaves out its beginning too', async () => {
+    await given().files.write('f', 'one\ntwo\nthree\n')
+    expect((await read({ path: 'f', offset: 1 })).truncation).toMatchObject({ truncated: false, bytes_returned: 9, bytes_total: 14 })
+  })
+
+  test('BOX-1: a byte order mark is no part of the first line', async () => {
+    await given().files.write('f', '\ufeffneedle\r\nother\r\n')
+    expect(await given().value('grep_files', { pattern: '^needle$', after_context: 1 })).toMatchObject({
+      matches: [{ line_number: 1, line: 'needle', after: ['other'] }],
+    })
+  })
+
+  test('POL-6: of a long path that is to be deleted its end is shown too', async () => {
+    const path = `${'safe/../'.repeat(100)}ledger.db`
+    const { preview } = toolbox.files().find(({ name }) => name === 'delete_file') as Tool
+    expect((preview as (input: object) => string)({ path })).toMatch(/^Deletes safe\/\.\.\/.*…[^…]*\/ledger\.db\.$/)
+    expect((await given().failure('read_file', { path })).message).toMatch(/ledger\.db$/)
+  })
+
+  test('VAL-5: a text that begins as a GIF does is a text', async () => {
+    await given().files.write('gif.txt', 'GIF89a is how a picture begins.\n')
+    expect(await read({ path: 'gif.txt' })).toMatchObject({ read_mode: 'text', content: '1|GIF89a is how a picture begins.' })
+  })
+})
+
+test('SESS-9: without a time zone the sentence names the one that is meant', () => {
+  const [tool] = toolbox.time()
+  for (const input of [{}, { timezone: '' }, { timezone: ' ' }])
+    expect(tool?.narrate?.(input as never, { phase: 'completed', locale: 'en' })).toBe('Told the time in UTC')
+})
+
+test.for([
+  ['empty lines', '\n'],
+  ['short lines', 'a\n'],
+  ['short lines of Windows', 'a\r\n'],
+] as const)('BOX-2: an edit of 16 MB of %s takes a moment, and little memory', ([, line]) => {
+  const half = line.repeat(8_000_000 / line.length)
+  const before = process.memoryUsage().rss
+  const begun = performance.now()
+  const { text, diff } = edited('/f', `${half}one\n${half}`, [{ old_text: 'one', new_text: 'two' }])
+  expect(performance.now() - begun).toBeLessThan(2_500)
+  expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000)
+  expect(text).toBe(`${half}two\n${half}`)
+  expect(diff).toMatchObject({ truncated: false, firstLine: half.split('\n').length })
+})

@@ -1,0 +1,128 @@
+// runProcess of pawl/toolbox, taken at its word.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { runProcess } from '../../../src/toolbox/processes/run-process.ts'
+import { PawlError } from '../../../src/core/errors.ts'
+
+const seen = async (env: Record<string, string>): Promise<Record<string, string>> => {
+  const { stdout } = await runProcess(process.execPath, ['-e', 'console.log(JSON.stringify(process.env))'], { env })
+  return JSON.parse(stdout) as Record<string, string>
+}
+
+// ProcessOptions.env: "All that the program sees". These are names that a shell takes for itself, or does not take at all.
+test('a variable that the launcher knows does not keep the program from running', async () => {
+  expect(await runProcess('echo', ['hello'], { env: { OPTIND: 'abc' } })).toMatchObject({ code: 0, stdout: 'hello\n', stderr: '' })
+})
+
+test.each([
+  ['IFS', ','],
+  ['PPID', '7'],
+  ['OPTIND', '5'],
+  ['PWD', '/elsewhere'],
+])('the program sees %s as it was given', async (name, value) => {
+  expect(await seen({ [name]: value })).toMatchObject({ [name]: value })
+})
+
+// What dash, bash, busybox and the loader know; and names that no shell has a word for.
+test('the program sees every variable as it was given, whoever else knows it', async () => {
+  const names =
+    '_ IFS PPID OPTIND OPTARG PWD OLDPWD SHLVL LINENO PS1 PS4 MAIL MAILPATH ENV BASH_ENV BASHOPTS SHELLOPTS UID EUID RANDOM SECONDS TMOUT POSIXLY_CORRECT TERM ATTY HISTSIZE a.b -u x-y 1st BASH_FUNC_ls%% é'
+  const env = Object.fromEntries(names.split(' ').map((name, at) => [name, ` odd ${at}\n"'$x\\ü`]))
+  const { PAWL_RUN: _mark, ...rest } = await seen({ ...env, PATH: '/usr/bin:/bin' })
+  expect(rest).toEqual({ ...env, PATH: '/usr/bin:/bin' })
+  expect(await seen({ LC_ALL: 'xx_YY.UTF-8', LANG: 'nowhere' })).toMatchObject({ LC_ALL: 'xx_YY.UTF-8', LANG: 'nowhere' })
+})
+
+test('a variable that only the loader knows is for the program alone', async () => {
+  const { stderr } = await runProcess(process.execPath, ['-e', ''], { env: { LD_PRELOAD: '/nowhere/lost.so' } })
+  expect(stderr.split('\n').filter((line) => line.includes('lost.so'))).toHaveLength(1)
+})
+
+test('what may be a secret is never among the arguments of a process, which everybody may read', async () => {
+  let shown = ''
+  const look = (): void => {
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+      try {
+        shown += readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      } catch {}
+  }
+  const looking = setInterval(look, 1)
+  for (let round = 0; round < 20; round++) await runProcess('true', [], { env: { API_TOKEN: 'sk-4711-very-secret' } })
+  clearInterval(looking)
+  expect(shown).toContain('PWD') // the launcher was seen
+  expect(shown).not.toContain('sk-4711-very-secret')
+})
+
+test.each<Record<string, string>>([{ 'a=b': 'c' }, { '': 'c' }, { a: 'b\0c' }])(
+  'a variable that no program can have is refused: %j',
+  async (env) => {
+    await expect(runProcess('true', [], { env })).rejects.toMatchObject({ code: 'config_invalid' })
+  },
+)
+
+test('a program whose path reads like a variable is run', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'a=b-'))
+  const file = join(folder, 'x=y')
+  await writeFile(file, '#!/bin/sh\necho "$1" "$A"\n', { mode: 0o755 })
+  expect(await runProcess(file, ['hello'], { env: { A: '1', PATH: '/nowhere' } })).toMatchObject({
+    code: 0,
+    stdout: 'hello 1\n',
+    stderr: '',
+  })
+  await rm(folder, { recursive: true })
+})
+
+test('the program sees nothing besides what was given, a PATH and the mark', async () => {
+  expect(Object.keys(await seen({ A: '1' })).toSorted()).toEqual(['A', 'PATH', 'PAWL_RUN'])
+})
+
+// grace and timeout are checked (config_invalid); this is not, and keeps two characters.
+test.each([0, -5, Number.NaN, 'many' as unknown as number])('mostOutput: %s is refused, or kept to', async (mostOutput) => {
+  const end = await runProcess('echo', ['hello'], { mostOutput }).catch((error: unknown) => error)
+  if (end instanceof PawlError) return
+  expect(end).toMatchObject({ stdout: '' })
+})
+
+test.each([1, 3])('mostOutput: %s keeps so many characters', async (mostOutput) => {
+  const { stdout } = await runProcess('printf', ['abcdefgh'], { mostOutput })
+  expect(stdout.replace(/\n\[… \d+ characters left out …\]\n/, '')).toHaveLength(mostOutput)
+})
+
+test('a listener that takes its time is waited for, unless the call is over', async () => {
+  let written = 0
+  const write = async (): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    written++
+  }
+  expect(await runProcess('echo', ['x'], { onOutput: write })).toMatchObject({ code: 0 })
+  expect(written).toBe(1)
+  const onOutput = (): Promise<void> => new Promise(() => {})
+  expect(await runProcess('echo', ['x'], { onOutput, timeout: 300 })).toMatchObject({ code: 0, killedBy: null })
+})
+
+// onOutput: "If it throws, the tree is ended and the error is thrown." A listener that writes somewhere is async, its type allows it, and what it throws
+// is nobody's: outside of a runtime that ends the process.
+test('a listener that fails a moment later is heard as well', async () => {
+  const stray: unknown[] = []
+  const before = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  const hear = (error: unknown): void => void stray.push(error)
+  process.on('unhandledRejection', hear)
+  try {
+    const onOutput = async (): Promise<void> => {
+      await Promise.resolve()
+      throw new Error('disk full')
+    }
+    const end = await runProcess('sh', ['-c', 'echo x; sleep 0.2'], { onOutput }).catch((error: unknown) => error)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(stray).toEqual([])
+    expect(end).toMatchObject({ message: 'disk full' })
+  } finally {
+    process.removeListener('unhandledRejection', hear)
+    for (const listener of before) process.on('unhandledRejection', listener)
+  }
+})

@@ -1,0 +1,15 @@
+// BOX-1: the tools that come by capability and live elsewhere have the form of those in the box.
+
+import { toolbox } from 'pawl/toolbox'
+import { expect, test } from 'vitest'
+import { readOutputTool } from '../../src/index.ts'
+import { taskTools } from '../../src/tasks/task-tools.ts'
+import { toolSearchTool } from '../../src/tools/tool-search.ts'
+import { hasForm } from './tool-conventions.ts'
+
+for (const each of [...taskTools, toolSearchTool]) hasForm(each, { grows: true })
+for (const each of toolbox.outputs()) hasForm(each)
+
+test('BOX-1: read_output is in the box for who asks for it', () => {
+  expect(toolbox.outputs().map(({ name }) => name)).toEqual([readOutputTool().name])
+})

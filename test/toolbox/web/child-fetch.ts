@@ -1,0 +1,8 @@
+// Fetches from a server on loopback and prints what came. Started by box-web.test.ts with proxies in its environment.
+
+import { fetcher } from './loopback-servers.ts'
+
+const port = Number(process.argv[2])
+const { fetch, close } = await fetcher({ ports: [port], allowAddress: (address) => address === '127.0.0.1' })
+console.log(JSON.stringify(await fetch({ url: `http://127.0.0.1:${port}/` })))
+await close()

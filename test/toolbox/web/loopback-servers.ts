@@ -1,0 +1,84 @@
+// A web of one machine: servers on loopback, which web_fetch reaches through its seam, and a session that fetches from them.
+
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecure } from 'node:https'
+import { type AddressInfo, createServer as createPlain, type Socket } from 'node:net'
+import { type ManualClock, manualClock } from 'pawl/testing'
+import { createRuntime } from 'pawl'
+import type { WebOptions } from '../../../src/toolbox/web/fetch-rules.ts'
+import { webTools } from '../../../src/toolbox/web/web.ts'
+import type { Outcome } from '../../../src/core/outcome.ts'
+import type { Json } from '../../../src/core/value.ts'
+import { cert, key } from './self-signed-certificate.ts'
+
+export interface Server {
+  readonly port: number
+  readonly url: string
+  /** How many connections there were. */
+  readonly connections: number
+  close(): Promise<void>
+}
+
+interface Listens {
+  listen(port: number, host: string, done: () => void): unknown
+  address(): unknown
+  on(event: 'connection', heard: (socket: Socket) => void): unknown
+  close(done: () => void): unknown
+}
+
+async function opened(server: Listens, host: string, at = 0): Promise<Server> {
+  let connections = 0
+  const open = new Set<Socket>()
+  server.on('connection', (socket) => {
+    connections++
+    open.add(socket.on('error', () => {}))
+    socket.once('close', () => open.delete(socket))
+  })
+  await new Promise<void>((resolve) => void server.listen(at, host, resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    get connections() {
+      return connections
+    },
+    close: async () => {
+      for (const socket of open) socket.destroy()
+      await new Promise<void>((resolve) => void server.close(resolve))
+    },
+  }
+}
+
+export const httpServer = (answer: RequestListener, host = '127.0.0.1', port = 0): Promise<Server> =>
+  opened(createServer(answer), host, port)
+/** The same with TLS; its certificate is of tls.example and signed by nobody. */
+export const httpsServer = (answer: RequestListener): Promise<Server> => opened(createSecure({ key, cert }, answer), '127.0.0.1')
+/** Speaks to a socket as it likes. */
+export const plainServer = (answer: (socket: Socket) => void, host = '127.0.0.1'): Promise<Server> => opened(createPlain(answer), host)
+
+export interface Fetcher {
+  readonly clock: ManualClock
+  readonly runtime: Awaited<ReturnType<typeof createRuntime>>
+  fetch(input: { [key: string]: Json }, how?: { signal?: AbortSignal }): Promise<Outcome>
+  close(): Promise<void>
+}
+
+let calls = 0
+
+/** Its limits go by a clock that is moved; everything is trusted, so nobody is asked. */
+export async function fetcher(options: WebOptions): Promise<Fetcher> {
+  const clock = manualClock()
+  const tools = webTools({ clock, trusted: ['*'], ...options })
+  const runtime = await createRuntime({ store: 'memory:', tools })
+  return {
+    clock,
+    runtime,
+    async fetch(input, { signal } = {}) {
+      const [outcome] = await runtime.session('web').run([{ id: `fetch-${++calls}`, name: 'web_fetch', input }], signal ? { signal } : {})
+      return outcome as unknown as Outcome
+    },
+    close: () => runtime.close(),
+  }
+}
+
+export const codeOf = (outcome: Outcome): string => (outcome.status === 'failure' ? outcome.failure.code : outcome.status)

@@ -1,0 +1,32 @@
+import { agent, createRuntime, type Runtime, tool } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { afterEach, expect, test } from 'vitest'
+import { freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+
+// src/sessions/session.ts: "Nobody waits here for what goes on in the background": a new message of the user does not call that off, as for tasks that ask themselves.
+test('POL-7 SESS-6 TASK-9: a new message of the user does not call off what an agent asks that works in the background', async () => {
+  const pay = tool({ name: 'pay', description: 'd', input: { type: 'object' }, hints: { destructive: true }, execute: () => 'paid' })
+  const expert = scriptedModel([{ call: { name: 'pay' } }, ({ last }) => `It says: ${last}`], { name: 'expert' })
+  const work = agent({ name: 'work', description: 'd', model: expert, tools: ['pay'] })
+  const { clock, store } = freshMemory()
+  const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay, work], models: [expert] })
+  runtimes.push(runtime)
+  const session = runtime.session('s')
+  const { id } = await session.tasks.start({ tool: 'work', input: { task: 'Pay it' } })
+  await clock.advance(2_000)
+  expect((await runtime.inbox({ tenant: 'default', session: 's' })).length).toBe(1)
+  const before = (await session.tasks.get(id))?.state
+  const calledOff = await session.supersede()
+  await clock.advance(2_000)
+  const { state } = (await session.tasks.get(id)) ?? {}
+  expect({ calledOff, asks: (await runtime.inbox({ tenant: 'default', session: 's' })).length, state }).toEqual({
+    calledOff: 0,
+    asks: 1,
+    state: before,
+  })
+})

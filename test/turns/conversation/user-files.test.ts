@@ -1,0 +1,151 @@
+// A user who sends files with what they say: on record with the turn that reads them, given to its model, and read by whoever looks.
+
+import { createRuntime, type ModelCall, type Runtime } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { after, freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { mortal } from '../../kit/stores/killable-store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { png } from '../../kit/shop-tools.ts'
+
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+
+/** Reads what it is given. */
+function looking(): { model: ReturnType<typeof scriptedModel>; seen: string[] } {
+  const seen: string[] = []
+  const script = scriptedModel([{ when: /^/, say: 'I see.' }], { name: 'm' })
+  const generate = async (call: ModelCall): ReturnType<typeof script.generate> => {
+    for (const message of call.request.messages)
+      for (const part of message.role === 'user' ? message.parts : [])
+        seen.push(part.type === 'text' ? part.text : Buffer.from(await call.read(part.attachment)).toString('latin1'))
+    return script.generate(call)
+  }
+  return { model: { ...script, generate }, seen }
+}
+
+const bytes = Buffer.from(png).toString('latin1')
+const picture = { data: png, mediaType: 'image/png', name: 'shot.png' }
+
+describe.each([
+  ['memory', freshMemory],
+  ['sqlite', freshSqlite],
+] as const)('%s', (_, fresh) => {
+  test.each([false, true])('SESS-1 VAL-5: with a turn, taken up by another worker; sealed: %s', async (sealed) => {
+    const { clock, store } = fresh()
+    const shared: Store = { ...store, close: async () => {} }
+    const { model, seen } = looking()
+    const terms = {
+      store: shared,
+      clock,
+      logger: quiet,
+      models: [model],
+      keys: { secret: Buffer.alloc(32, 7) },
+      ...(sealed ? { encrypt: true } : {}),
+    }
+    const door = await createRuntime({ ...terms, worker: false })
+    runtimes.push(door)
+    const given = {
+      model: 'm',
+      id: 't',
+      message: { text: 'What is this?', attachments: [picture, { data: 'a,b', mediaType: 'text/csv' }] },
+    }
+    const turn = door.session('s').turn(given)
+    await clock.advance(1_000)
+    runtimes.push(await createRuntime(terms))
+    expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'I see.' } } })
+    expect(seen).toEqual(['What is this?', bytes, 'a,b'])
+    const [first] = await door.session('s').messages.list()
+    expect(first?.message).toMatchObject({
+      role: 'user',
+      parts: [
+        { type: 'text', text: 'What is this?' },
+        { type: 'attachment', attachment: { ref: { mediaType: 'image/png', name: 'shot.png', bytes: png.length } } },
+        { type: 'attachment', attachment: { ref: { mediaType: 'text/csv' } } },
+      ],
+    })
+    const [, part] = first?.message.role === 'user' ? first.message.parts : []
+    if (part?.type !== 'attachment') throw new Error('There is no attachment')
+    expect(Uint8Array.from(await door.session('s').attachments.read(part.attachment))).toEqual(png)
+    // The same is the same turn; with another picture it is another.
+    expect(await after(door.session('s').turn(given).outcome, clock)).toMatchObject({ value: { status: 'success' } })
+    const other = door.session('s').turn({ ...given, message: { ...given.message, attachments: [{ ...picture, data: 'x' }] } })
+    expect(await after(other.outcome, clock)).toMatchObject({ error: { code: 'turn_conflict' } })
+  })
+
+  test('SESS-4: sent between turns and without a word; what a turn read whose worker died is read once', async () => {
+    const { clock, store } = fresh()
+    const shared: Store = { ...store, close: async () => {} }
+    const dying = mortal(shared)
+    let hangs = true
+    const { model, seen } = looking()
+    const waits = { ...model, generate: (call: ModelCall) => (hangs ? new Promise<never>(() => {}) : model.generate(call)) }
+    const first = await createRuntime({ store: dying.store, clock, logger: quiet, models: [waits] })
+    await first.session('s').messages.send({ attachments: [picture] })
+    expect(await first.session('s').messages.waiting()).toMatchObject([{ text: '', files: 1 }])
+    first
+      .session('s')
+      .turn({ model: 'm', id: 't' })
+      .outcome.catch(() => {})
+    await clock.advance(1_000)
+    dying.die()
+    hangs = false
+    const worker = await createRuntime({ store: shared, clock, logger: quiet, models: [model] })
+    runtimes.push(worker)
+    await clock.advance('60s')
+    expect(await after(worker.session('s').turn({ model: 'm', id: 't' }).outcome, clock)).toMatchObject({
+      value: { status: 'success', value: { text: 'I see.' } },
+    })
+    expect(seen).toEqual([bytes])
+    expect((await worker.session('s').messages.list()).map(({ message }) => message.role)).toEqual(['user', 'assistant'])
+    // Erased with the session.
+    const [said] = await worker.session('s').messages.list()
+    const [part] = said?.message.role === 'user' ? said.message.parts : []
+    await worker.erase({ tenant: 'default', session: 's' })
+    if (part?.type !== 'attachment') throw new Error('There is no attachment')
+    await expect(worker.session('s').attachments.read(part.attachment)).rejects.toMatchObject({ code: 'attachment_unknown' })
+  })
+})
+
+test('SESS-4 VAL-8: a file that was taken where more is allowed is named in words where it cannot be kept', async () => {
+  const { clock, store } = freshMemory()
+  const { model, seen } = looking()
+  const terms = { store: { ...store, close: async () => {} }, clock, logger: quiet, models: [model] }
+  const door = await createRuntime({ ...terms, worker: false })
+  runtimes.push(door)
+  await door
+    .session('s')
+    .messages.send({ text: 'Look', attachments: [{ data: 'x'.repeat(200), mediaType: 'text/plain', name: 'long.txt' }] })
+  const worker = await createRuntime({ ...terms, sizes: { attachment: 100 } })
+  runtimes.push(worker)
+  expect(await after(worker.session('s').turn({ model }).outcome, clock)).toMatchObject({ value: { status: 'success' } })
+  expect(seen).toEqual(['Look\n[file "long.txt": text/plain, 200 bytes, which could not be kept here]'])
+})
+
+test('SESS-1: what is no message is refused, and nothing is recorded', async () => {
+  const { clock, store } = freshMemory()
+  const runtime = await createRuntime({ store, clock, logger: quiet })
+  runtimes.push(runtime)
+  const session = runtime.session('s')
+  const { model } = looking()
+  const huge = { data: 'x'.repeat(21 * 1024 * 1024), mediaType: 'text/plain' }
+  for (const message of [
+    {},
+    { text: ' ' },
+    { text: 1 },
+    { text: 'x', files: [] },
+    { text: 'x', attachments: 'y' },
+    { attachments: [{ mediaType: 'image/png' }] },
+    { attachments: [{ data: png }] },
+    { attachments: [{ data: png, mediaType: 'image/png', name: '' }] },
+    { attachments: [null] },
+    { attachments: [huge] },
+  ]) {
+    expect(() => session.turn({ model, message: message as never })).toThrow(expect.objectContaining({ code: 'turn_invalid' }))
+    await expect(session.messages.send(message as never)).rejects.toMatchObject({ code: 'turn_invalid' })
+  }
+  expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
+  expect(await session.messages.waiting()).toEqual([])
+})

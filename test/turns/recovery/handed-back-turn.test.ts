@@ -1,0 +1,141 @@
+// DUR-13, DUR-7, SESS-1: a turn whose worker closes, or loses it, or whose store is away for a moment, goes on elsewhere with the calls that it had asked for: nobody has
+// cancelled them. (Calls under a body are left alone then: sessions/batch.ts, nested.)
+
+import { createRuntime, PawlError, type Runtime, tool } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Store } from '../../../src/store/store.ts'
+import type { ManualClock } from '../../../src/testing/manual-clock.ts'
+import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+
+const input = { type: 'object' } as const
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+const passes = async (clock: ManualClock, seconds: number): Promise<void> => {
+  for (let n = 0; n < seconds; n++) await clock.advance(1_000)
+}
+const toolsOf = () => [
+  tool({
+    name: 'slow',
+    description: 'd',
+    input,
+    onCrash: 'rerun',
+    timeout: '10h',
+    execute: async (_, ctx) => {
+      await ctx.sleep('5m')
+      return 'slow is done'
+    },
+  }),
+]
+const modelOf = () =>
+  scriptedModel(
+    [
+      { when: /^Go$/, call: { name: 'slow', input: {}, id: 'c1' } },
+      { when: /done/, say: 'It is done' },
+      { when: /./, say: 'It is not' },
+    ],
+    {
+      name: 'm',
+    },
+  )
+const turn = { model: 'm', message: 'Go', id: 't' }
+
+describe.each([
+  ['memory', freshMemory],
+  ['sqlite', freshSqlite],
+] as const)('a turn that goes on elsewhere, on %s', (_kind, fresh) => {
+  const endsWell = async (clock: ManualClock, store: Store, runtime: Runtime): Promise<void> => {
+    const { outcome } = runtime.session('s').turn(turn)
+    await passes(clock, 600)
+    const calls = await store.callsOf({ tenant: 'default', session: 's' }, { after: '', limit: 10 })
+    const slow = JSON.parse(calls.find(({ tool: name }) => name === 'slow')?.outcome ?? 'null') as unknown
+    expect({ slow, turn: await outcome }).toMatchObject({
+      slow: { status: 'success', value: 'slow is done' },
+      turn: { status: 'success', value: { text: 'It is done' } },
+    })
+  }
+
+  test('SESS-1: nothing happens to its worker (so the test is right)', async () => {
+    const { clock, store } = fresh()
+    const runtime = await createRuntime({ store, clock, tools: toolsOf(), models: [modelOf()], logger: quiet })
+    runtimes.push(runtime)
+    await endsWell(clock, store, runtime)
+  })
+
+  for (const grace of [0, '5s'])
+    test(`DUR-13 SESS-1: its worker closes in order (grace ${grace}) while a call runs: "hands the rest back at once", and the call goes on`, async () => {
+      const { clock, store } = fresh()
+      const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
+      const first = await createRuntime({ ...options, store: { ...store, close: async () => {} } })
+      first
+        .session('s')
+        .turn(turn)
+        .outcome.catch(() => {})
+      await passes(clock, 2)
+      const closed = first.close({ grace })
+      await passes(clock, 6)
+      await closed
+      const next = await createRuntime({ ...options, store })
+      runtimes.push(next)
+      await endsWell(clock, store, next)
+    })
+
+  test('DUR-7 SESS-1: its worker was stopped, lost it, and wakes up: "a zombie that wakes changes nothing", and does not cancel what another runs', async () => {
+    const { clock, store } = fresh()
+    let gate: Promise<void> | null = null
+    const stopped = Object.fromEntries(
+      Object.entries(store).map(([name, method]) => [
+        name,
+        typeof method !== 'function' || name === 'onHint' || name === 'keepAlive'
+          ? method
+          : name === 'write'
+            ? (...args: never[]) => (gate ? void gate.then(() => method(...args)) : method(...args))
+            : (...args: never[]) => (gate ? gate.then(() => method(...args)) : method(...args)),
+      ]),
+    ) as unknown as Store
+    const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
+    const first = await createRuntime({ ...options, store: stopped })
+    first
+      .session('s')
+      .turn(turn)
+      .outcome.catch(() => {})
+    await passes(clock, 2)
+    let wake = (): void => {}
+    gate = new Promise((resolve) => (wake = resolve))
+    const next = await createRuntime({ ...options, store })
+    runtimes.push(next, first)
+    await passes(clock, 60) // its lease has run out, and the other has both
+    gate = null
+    wake()
+    await passes(clock, 5)
+    await endsWell(clock, store, next)
+  })
+
+  test('CALL-2 SESS-1: the store is away for one write of the turn while a call runs', async () => {
+    const { clock, store } = fresh()
+    let fails = ''
+    const away: Store = {
+      ...store,
+      write(change, heard, how) {
+        if (fails === '' || !change.guards.some((guard) => 'call' in guard && guard.call === fails)) return store.write(change, heard, how)
+        fails = ''
+        queueMicrotask(() => heard({ failed: new PawlError('store_unavailable', 'Away once.') }))
+      },
+    }
+    const runtime = await createRuntime({ store: away, clock, tools: toolsOf(), models: [modelOf()], logger: quiet })
+    runtimes.push(runtime)
+    const session = runtime.session('s')
+    session.turn(turn).outcome.catch(() => {})
+    await passes(clock, 2)
+    const open = await store.unsettled({ after: '', limit: 10 })
+    fails = open.find(({ tool: name }) => name.startsWith('pawl:turn'))?.uid ?? ''
+    expect(fails).not.toBe('')
+    // Who looks for the turn makes it write what it has (engine/local: recorded).
+    await session.tasks.adopt('t', { batch: 'pawl:turn' }).catch(() => {})
+    expect(fails).toBe('')
+    await passes(clock, 5)
+    await endsWell(clock, store, runtime)
+  })
+})

@@ -1,0 +1,250 @@
+import { createRuntime, type Model, ModelFailure, result, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Change, Store } from '../../src/store/store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { mortal } from '../kit/stores/killable-store.ts'
+import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+
+const input = { type: 'object' } as const
+const hang = (): Promise<never> => new Promise(() => {})
+const price = { input: 1_000_000, output: 0 }
+const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+
+for (const [kind, fresh] of [
+  ['memory', freshMemory],
+  ['sqlite', freshSqlite],
+] as const) {
+  describe(`how turns end on ${kind}`, () => {
+    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
+      const { clock, store } = fresh()
+      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
+      runtimes.push(runtime)
+      return { runtime, clock, store }
+    }
+    const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'seen' })
+
+    test('SESS-11: what a turn has cost is on the account though it is cancelled while the model is asked again', async () => {
+      const model = scriptedModel([{ call: { name: 'look' }, usage: { inputTokens: 5 } }, 'x'], {
+        price,
+        wait: ({ answers }, signal) => (answers === 0 ? Promise.resolve() : untilAborted(signal)),
+      })
+      const { runtime, clock } = await open({ tools: [look] })
+      const session = runtime.session('s')
+      const turn = session.turn({ model, message: 'Go' })
+      await clock.advance(1_000)
+      expect(model.asked).toBe(2)
+      await turn.cancel()
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'cancelled' } })
+      expect(await session.usage()).toMatchObject({ total: { inputTokens: 5, cost: 5, times: 1 } })
+    })
+
+    test('SESS-11: each model of a turn that is handed over has its own account', async () => {
+      const hand = tool({
+        name: 'hand_over',
+        description: 'd',
+        input,
+        execute: () => result('ok', { control: { switchFrame: { frame: 'other', task: 'Go on' } } }),
+      })
+      const clerk = scriptedModel([{ call: { name: 'hand_over' }, usage: { inputTokens: 5 } }], { name: 'clerk', price })
+      const expert = scriptedModel([{ say: 'Done', usage: { inputTokens: 7 } }], { name: 'expert', price })
+      const { runtime, clock } = await open({ tools: [hand], models: [clerk], frames: [{ name: 'other', model: expert }] })
+      const session = runtime.session('s')
+      expect(await after(session.turn({ model: clerk, message: 'Go' }).outcome, clock)).toMatchObject({ value: { status: 'success' } })
+      expect((await session.usage()).models).toMatchObject({ clerk: { inputTokens: 5, times: 1 }, expert: { inputTokens: 7, times: 1 } })
+    })
+
+    test('TIME-3: a turn is cancelled though its model does not hear of it', async () => {
+      const deaf: Model = { name: 'deaf', generate: hang }
+      const { runtime, clock } = await open()
+      const turn = runtime.session('s').turn({ model: deaf, message: 'Go' })
+      await clock.advance(1_000)
+      await turn.cancel('Enough')
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'cancelled' } })
+    })
+
+    test('SESS-1: limits.time ends a turn though its model does not hear of it, and the session is free', async () => {
+      const deaf: Model = { name: 'deaf', generate: hang }
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      const turn = session.turn({ model: deaf, message: 'Go', limits: { time: '1m' } })
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'failure', failure: { code: 'turn_timeout' } } })
+      expect(await after(session.turn({ model: scriptedModel(['Hello']), message: 'Hi' }).outcome, clock)).toMatchObject({
+        value: { status: 'success' },
+      })
+    })
+
+    test('SESS-1: limits.time holds while a turn waits for the one before it', async () => {
+      const slow = scriptedModel(['x'], { name: 'slow', wait: (_, signal) => untilAborted(signal) })
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      session.turn({ model: slow, message: 'a' })
+      const second = session.turn({ model: scriptedModel(['y']), message: 'b', limits: { time: '1m' } })
+      expect(await after(second.outcome, clock)).toMatchObject({ value: { status: 'failure', failure: { code: 'turn_timeout' } } })
+    })
+
+    test('SESS-10 SESS-2: a summary that a provider refuses ends the turn as the provider failed, not as an error of ours', async () => {
+      const model: Model = {
+        name: 'm',
+        async generate({ request }) {
+          if (request.instructions?.startsWith('You sum up')) throw new ModelFailure('HTTP 400')
+          return {
+            parts: [{ type: 'text', text: 'word '.repeat(500) }],
+            finish: 'stop',
+            usage: { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 },
+          }
+        },
+      }
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      await after(session.turn({ model, message: 'a' }).outcome, clock)
+      expect(await after(session.turn({ model, message: 'b', limits: { historyTokens: 200 } }).outcome, clock)).toMatchObject({
+        value: { status: 'failure', failure: { code: 'model_failed', class: 'external' } },
+      })
+    })
+
+    test('SESS-4: a turn that has its answer does not fail because a user said something with its last step', async () => {
+      const gate = Promise.withResolvers<void>()
+      const model = scriptedModel(['The answer'], { wait: () => gate.promise })
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      const turn = session.turn({ model, message: 'Go', limits: { steps: 1 } })
+      await clock.advance(1_000)
+      await session.messages.send('Thank you')
+      gate.resolve()
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'The answer' } } })
+    })
+
+    test('SESS-4: a turn whose model no worker knows any more can be cancelled, and blocks the session no longer', async () => {
+      const { clock, store } = fresh()
+      const shared: Store = { ...store, close: async () => {} }
+      const old = scriptedModel(['x'], { name: 'old', wait: (_, signal) => untilAborted(signal) })
+      const first = await createRuntime({ store: shared, clock, logger: quiet })
+      first
+        .session('s')
+        .turn({ model: old, message: 'a', id: 'old' })
+        .outcome.catch(() => {})
+      await clock.advance(1_000)
+      await first.close({ grace: 0 })
+      await clock.advance('40s')
+      const second = await createRuntime({ store: shared, clock, logger: quiet })
+      runtimes.push(second)
+      const session = second.session('s')
+      const turn = session.turn({ model: scriptedModel(['Hello'], { name: 'new' }), message: 'b' })
+      await clock.advance('1m')
+      const [stuck] = await shared.unsettled({ after: '', limit: 1 })
+      expect(stuck?.tool).toBe('pawl:turn:old')
+      await session.cancel('Enough')
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: expect.stringMatching(/success|cancelled/) } })
+      const third = session.turn({ model: scriptedModel(['Hello'], { name: 'new' }), message: 'c' })
+      expect(await after(third.outcome, clock)).toMatchObject({ value: { status: 'success' } })
+    })
+
+    test('DUR-10: a session with a turn whose model no worker knows any more can be erased', async () => {
+      const { clock, store } = fresh()
+      const shared: Store = { ...store, close: async () => {} }
+      const old = scriptedModel(['x'], { name: 'old', wait: (_, signal) => untilAborted(signal) })
+      const first = await createRuntime({ store: shared, clock, logger: quiet })
+      first
+        .session('s')
+        .turn({ model: old, message: 'a', id: 'old' })
+        .outcome.catch(() => {})
+      await clock.advance(1_000)
+      await first.close({ grace: 0 })
+      await clock.advance('40s')
+      const second = await createRuntime({ store: shared, clock, logger: quiet })
+      runtimes.push(second)
+      expect(await after(second.erase({ session: 's', open: 'cancel' }), clock)).toHaveProperty('value')
+    })
+
+    test('SESS-11: what a turn has cost is on record with its end, whatever happens then', async () => {
+      const { clock, store } = fresh()
+      const shared: Store = { ...store, close: async () => {} }
+      const dying = mortal(shared)
+      const isCounted = (change: Change): boolean => change.documents?.some(({ of }) => of === 'model-usage') === true
+      const first: Store = {
+        ...dying.store,
+        write: (change, heard, how) => {
+          dying.store.write(change, heard, how)
+          if (isCounted(change)) dying.die()
+        },
+        commit: (change) => {
+          const done = dying.store.commit(change)
+          if (isCounted(change)) dying.die()
+          return done
+        },
+      }
+      const usage = { inputTokens: 5 }
+      const model = scriptedModel(
+        [
+          { say: 'One', usage },
+          { say: 'Two', usage },
+        ],
+        { name: 'm', price },
+      )
+      const options = { clock, logger: quiet, models: [model] }
+      const ask = { model, message: 'Go', id: 't' }
+      ;(await createRuntime({ ...options, store: first }))
+        .session('s')
+        .turn(ask)
+        .outcome.catch(() => {})
+      await clock.advance('40s')
+      const door = await createRuntime({ ...options, store: shared, worker: false })
+      runtimes.push(door)
+      await door.session('s').messages.send('And?')
+      const second = await createRuntime({ ...options, store: shared })
+      runtimes.push(second)
+      const session = second.session('s')
+      expect(await after(session.turn(ask).outcome, clock)).toMatchObject({ value: { value: { text: 'One', usage: { inputTokens: 5 } } } })
+      expect(await session.usage()).toMatchObject({ total: { inputTokens: 5, times: 1 } })
+      expect(await after(session.turn({ model }).outcome, clock)).toMatchObject({ value: { value: { text: 'Two' } } })
+      expect(await session.usage()).toMatchObject({ total: { inputTokens: 10, times: 2 } })
+    })
+
+    test('SESS-1: the outcome of a turn is told to who asks for the same turn again, though its session has ended', async () => {
+      const model = scriptedModel(['One'], { name: 'm' })
+      const { runtime, clock } = await open({ models: [model] })
+      const session = runtime.session('s')
+      const ask = { model: 'm', message: 'Go', id: 't' }
+      await after(session.turn(ask).outcome, clock)
+      await session.end()
+      expect(await after(session.turn(ask).outcome, clock)).toMatchObject({ value: { value: { text: 'One' } } })
+    })
+
+    test('SESS-2: a provider that gives metadata that is no JSON ends the turn as the provider failed', async () => {
+      const model: Model = {
+        name: 'm',
+        generate: async () => ({
+          parts: [{ type: 'text', text: 'x', meta: { n: 1n } as never }],
+          finish: 'stop',
+          usage: { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 },
+        }),
+      }
+      const { runtime, clock } = await open()
+      expect(await after(runtime.session('s').turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
+        value: { status: 'failure', failure: { code: 'model_failed' } },
+      })
+    })
+
+    test('SESS-10: a summary is not asked for again with each answer, though it is long', async () => {
+      const model = scriptedModel(
+        [
+          { when: 'User:', say: 'word '.repeat(200) },
+          { when: 'before, in short', say: 'word '.repeat(200) },
+          { when: /./, call: { name: 'look' } },
+        ],
+        { name: 'm' },
+      )
+      const { runtime, clock } = await open({ tools: [look] })
+      const session = runtime.session('s')
+      await after(session.turn({ model, message: 'Go', limits: { steps: 8, historyTokens: 200 } }).outcome, clock)
+      const summaries = (await session.messages.list()).filter(({ message }) => message.role === 'summary').length
+      expect(summaries).toBeLessThan(4)
+    })
+  })
+}

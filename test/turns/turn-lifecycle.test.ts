@@ -1,0 +1,323 @@
+import { createRuntime, type LiveEvent, result, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { type Line, scriptedModel } from 'pawl/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { mortal } from '../kit/stores/killable-store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { problemsIn } from '../kit/models/conversation-rules.ts'
+
+const input = { type: 'object' } as const
+const hang = (): Promise<never> => new Promise(() => {})
+const runtimes: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+})
+const call = (name: string, more: object = {}): Line => ({ call: { name, ...more } })
+
+for (const [kind, fresh] of [
+  ['memory', freshMemory],
+  ['sqlite', freshSqlite],
+] as const) {
+  describe(`turns on ${kind}`, () => {
+    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
+      const { clock, store } = fresh()
+      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
+      runtimes.push(runtime)
+      return { runtime, clock, store }
+    }
+
+    test('SESS-2: a provider that fails is asked again, and what it had said is taken back', async () => {
+      const model = scriptedModel([{ say: 'Hello there', fails: { times: 2, afterMs: 5_000 } }])
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      const told: string[] = []
+      const stop = new AbortController()
+      const reading = (async () => {
+        for await (const event of session.events({ live: true, signal: stop.signal })) {
+          if (!event.live) continue
+          const { type, body } = event as LiveEvent & { body: { delta?: string } }
+          told.push(type === 'turn.delta' ? (body.delta ?? '') : type)
+        }
+      })().catch(() => {})
+      await clock.advance(10)
+      const turn = session.turn({ model, message: 'Hi' })
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'Hello there', steps: 1 } } })
+      expect(model.asked).toBe(3)
+      await clock.advance(100)
+      stop.abort()
+      await reading
+      expect(told).toEqual(['Hello', 'turn.retracted', 'Hello', 'turn.retracted', 'Hello ', 'there'])
+    })
+
+    test('DUR-12: what a model says is told without secrets, also when one comes in two pieces; a model is not told what a user lets slip', async () => {
+      const secret = 'hunter2-hunter2'
+      const model = {
+        name: 'leaks',
+        async generate({ request, told }: Parameters<ReturnType<typeof scriptedModel>['generate']>[0]) {
+          seen.push(JSON.stringify(request))
+          for (const delta of ['It is hunter2', '-hunter2, ', 'you know']) told({ type: 'text' as const, delta })
+          const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 }
+          return { parts: [{ type: 'text' as const, text: 'ok' }], finish: 'stop' as const, usage }
+        },
+      }
+      const seen: string[] = []
+      const { runtime, clock } = await open({ secrets: [secret] })
+      const session = runtime.session('s')
+      const told: string[] = []
+      const stop = new AbortController()
+      const reading = (async () => {
+        for await (const event of session.events({ live: true, signal: stop.signal }))
+          if (event.live) told.push((event.body as { delta?: string }).delta ?? '')
+      })().catch(() => {})
+      await clock.advance(10)
+      await after(session.turn({ model, message: `My password is ${secret}` }).outcome, clock)
+      await session.messages.send(`Again: ${secret}`)
+      await after(session.turn({ model }).outcome, clock)
+      await clock.advance(100)
+      stop.abort()
+      await reading
+      expect(told.join('')).toMatch(/^It is .*, you know/)
+      expect(`${told.join('')} ${seen.join('')} ${JSON.stringify(await session.messages.list())}`).not.toContain(secret)
+    })
+
+    test('SESS-2: a provider that does not recover ends the turn with a failure that says so and nothing else', async () => {
+      const model = scriptedModel([{ say: 'x', fails: { times: 99, what: 'HTTP 529' } }])
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      expect(await after(session.turn({ model, message: 'Hi' }).outcome, clock)).toMatchObject({
+        value: {
+          status: 'failure',
+          failure: { class: 'external', code: 'model_failed', message: "The model 'scripted' could not answer: HTTP 529." },
+        },
+      })
+      // What the user said is there, and the next turn goes on from it.
+      const next = scriptedModel(['Hello'], { name: 'better' })
+      expect(await after(session.turn({ model: next }).outcome, clock)).toMatchObject({ value: { value: { text: 'Hello' } } })
+      expect(next.requests[0]?.messages).toMatchObject([{ role: 'user', parts: [{ text: 'Hi' }] }])
+    })
+
+    test('TIME-3 SESS-3: a turn is cancelled with its calls, and the next one finds a whole conversation', async () => {
+      const slow = tool({
+        name: 'slow',
+        description: 'd',
+        input,
+        execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('told')))),
+      })
+      const { runtime, clock } = await open({ tools: [slow] })
+      const session = runtime.session('s')
+      const turn = session.turn({ model: scriptedModel([call('slow')]), message: 'Go' })
+      await clock.advance(100)
+      expect(await turn.cancel('Changed my mind', 'user:ada')).toBe(true)
+      expect(await after(turn.outcome, clock, 2_000, 50)).toMatchObject({
+        value: { status: 'cancelled', cancellation: { message: 'Changed my mind' } },
+      })
+      expect(await turn.cancel()).toBe(false)
+      const next = scriptedModel(['Fine'], { name: 'next' })
+      await after(session.turn({ model: next, message: 'And now?' }).outcome, clock)
+      expect(problemsIn(next.requests[0]?.messages ?? [])).toEqual([])
+      expect(next.requests[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+    })
+
+    test('TIME-3: a turn that is cancelled while its model answers asks no more', async () => {
+      const model = scriptedModel(['x'], {
+        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      })
+      const { runtime, clock } = await open()
+      const turn = runtime.session('s').turn({ model, message: 'Go' })
+      await clock.advance(100)
+      await turn.cancel()
+      expect(await after(turn.outcome, clock, 2_000, 50)).toMatchObject({ value: { status: 'cancelled' } })
+      expect(model.asked).toBe(1)
+    })
+
+    test('SESS-1: a turn ends at its limit, when its time is over, and when a model only asks for nonsense', async () => {
+      const t = tool({
+        name: 't',
+        description: 'd',
+        input: { type: 'object', required: ['n'], properties: { n: { type: 'number' } } },
+        execute: () => 'x',
+      })
+      const { runtime, clock } = await open({ tools: [t] })
+      const session = runtime.session('s')
+      const endless = (name: string, one: object): ReturnType<typeof scriptedModel> =>
+        scriptedModel([{ when: /./, call: { name: 't', input: one } }, call('t', { input: one })], { name })
+      const limit = session.turn({ model: endless('a', { n: 1 }), message: 'Go', limits: { steps: 4 } })
+      expect(await after(limit.outcome, clock)).toMatchObject({
+        value: { status: 'failure', failure: { class: 'resource_limit', code: 'turn_limit' } },
+      })
+      const nonsense = session.turn({ model: endless('b', { n: 'one' }), message: 'Go' })
+      expect(await after(nonsense.outcome, clock)).toMatchObject({ value: { status: 'failure', failure: { code: 'turn_invalid_calls' } } })
+      const silent = scriptedModel(['x'], {
+        name: 'c',
+        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      })
+      const late = session.turn({ model: silent, message: 'Go', limits: { time: '5s' } })
+      expect(await after(late.outcome, clock)).toMatchObject({
+        value: { status: 'failure', failure: { class: 'timeout', code: 'turn_timeout' } },
+      })
+    })
+
+    test('VAL-6: a tool finishes the turn, fails it, or hands it to another frame; the first in call order is heard', async () => {
+      const finish = tool({
+        name: 'finish',
+        description: 'd',
+        input,
+        execute: () => result('ok', { control: { finish: { order: 'A1' } } }),
+      })
+      const give = tool({
+        name: 'give',
+        description: 'd',
+        input,
+        execute: () => result('ok', { control: { switchFrame: { frame: 'expert', initial: 'What is known: A1', task: 'Solve it' } } }),
+      })
+      const expert = scriptedModel(['Solved'], { name: 'expert-model' })
+      const { runtime, clock } = await open({
+        tools: [finish, give],
+        frames: [{ name: 'expert', instructions: 'You are an expert.', model: expert, tools: [] }],
+      })
+      const session = runtime.session('s')
+      const model = scriptedModel([{ call: [{ name: 'finish' }, { name: 'give' }] }, { call: [{ name: 'give' }, { name: 'finish' }] }])
+      expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
+        value: { status: 'success', value: { end: 'finish', value: { order: 'A1' }, steps: 1 } },
+      })
+      expect(await after(session.turn({ model, message: 'Again' }).outcome, clock)).toMatchObject({
+        value: { value: { end: 'answer', text: 'Solved', steps: 2 } },
+      })
+      expect(expert.requests).toMatchObject([
+        { instructions: 'You are an expert.', tools: [], messages: [{ role: 'user', parts: [{ text: 'What is known: A1\n\nSolve it' }] }] },
+      ])
+    })
+
+    test('SESS-4: what a user says meanwhile is read at the next answer, or after the turn, as was said', async () => {
+      const gate = Promise.withResolvers<void>()
+      const t = tool({ name: 't', description: 'd', input, execute: () => gate.promise.then(() => 'x') })
+      const { runtime, clock } = await open({ tools: [t] })
+      const session = runtime.session('s')
+      const model = scriptedModel([call('t'), ({ last }) => `Heard: ${last}`, ({ last }) => `Then: ${last}`])
+      const turn = session.turn({ model, message: 'Go' })
+      await clock.advance(100)
+      await session.messages.send('also B', { id: 'm1' })
+      await session.messages.send('also B', { id: 'm1' })
+      await session.messages.send('later C', { when: 'after' })
+      gate.resolve()
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { value: { text: 'Heard: also B' } } })
+      expect(await session.messages.waiting()).toMatchObject([{ text: 'later C', when: 'after' }])
+      expect(await after(session.turn({ model }).outcome, clock)).toMatchObject({ value: { value: { text: 'Then: later C' } } })
+      expect(await session.messages.waiting()).toEqual([])
+    })
+
+    test('POL-7: a message while a call waits for a person: a placeholder stands for it, and what came of it is a notice', async () => {
+      const refund = tool({ name: 'refund', description: 'd', input, hints: { destructive: true }, execute: () => 'refunded' })
+      const { runtime, clock } = await open({ tools: [refund] })
+      const session = runtime.session('s')
+      const model = scriptedModel([call('refund'), 'I wait for a person.', ({ last }) => last])
+      const turn = session.turn({ model, message: 'Refund A1' })
+      await clock.advance(100)
+      await session.messages.send('How is it going?')
+      expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({ value: { value: { text: 'I wait for a person.' } } })
+      expect(model.requests[1]?.messages.at(-2)).toMatchObject({ role: 'tool', results: [{ status: 'waiting' }] })
+      const [item] = await runtime.inbox()
+      await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })
+      await clock.advance(1_000)
+      const next = await after(session.turn({ model }).outcome, clock)
+      expect(next).toMatchObject({ value: { value: { text: expect.stringMatching(/Runtime notice.*refund.*has ended[^]*refunded/) } } })
+      for (const { messages } of model.requests) expect(problemsIn(messages)).toEqual([])
+      // Told once.
+      const last = scriptedModel([({ last: said }) => said], { name: 'last' })
+      expect(await after(session.turn({ model: last, message: 'Anything?' }).outcome, clock)).toMatchObject({
+        value: { value: { text: 'Anything?' } },
+      })
+    })
+
+    test('TASK-9: what became of a task is told to the model as a notice, once', async () => {
+      const work = tool({ name: 'work', description: 'd', input, background: true, execute: () => '42 rows' })
+      const { runtime, clock } = await open({ tools: [work] })
+      const session = runtime.session('s')
+      const model = scriptedModel([call('spawn_background', { input: { tool: 'work', args: {} } }), 'Started.', ({ last }) => last])
+      await after(session.turn({ model, message: 'Go' }).outcome, clock)
+      await clock.advance(5_000)
+      const told = await after(session.turn({ model }).outcome, clock)
+      expect(told).toMatchObject({ value: { value: { text: expect.stringContaining('[Runtime notice') } } })
+      expect(await session.notices.list()).toEqual([])
+    })
+
+    test('SESS-10: a conversation that is too long is summed up, and no call is parted from its result', async () => {
+      const t = tool({ name: 't', description: 'd', input, execute: () => 'r'.repeat(800) })
+      const { runtime, clock } = await open({ tools: [t] })
+      const session = runtime.session('s')
+      const seen: number[] = []
+      const model = scriptedModel(
+        [
+          { when: /User: Go|in short: SUMMARY/, say: 'SUMMARY' },
+          { when: /^/, call: { name: 't' } },
+        ],
+        { wait: async ({ request }) => void seen.push(request.messages.length) },
+      )
+      const turn = session.turn({ model, message: 'Go', limits: { historyTokens: 1_500, steps: 14 } })
+      expect(await after(turn.outcome, clock)).toMatchObject({ value: { failure: { code: 'turn_limit' } } })
+      for (const { messages } of model.requests) expect(problemsIn(messages)).toEqual([])
+      expect(Math.max(...seen)).toBeLessThan(14)
+      expect(JSON.stringify(model.requests.at(-1)?.messages[0])).toContain('SUMMARY')
+      // All of it stays on record.
+      expect((await session.messages.list()).filter(({ message }) => message.role === 'tool').length).toBe(14)
+    })
+
+    test('SESS-3: calls of a turn that nobody could end get their results from the record, or count as interrupted', async () => {
+      const { clock, store } = fresh()
+      const t = tool({ name: 't', description: 'd', input, hints: { readOnly: true }, execute: () => 'done' })
+      const h = tool({ name: 'h', description: 'd', input, hints: { readOnly: true }, execute: hang, timeout: '10h' })
+      const shared: Store = { ...store, close: async () => {} }
+      const model = scriptedModel([{ call: [{ name: 't' }, { name: 'h' }] }], { name: 'm' })
+      let turn = ''
+      // One worker after the other dies over it.
+      for (let n = 0; n < 4; n++) {
+        const dying = mortal(shared)
+        const runtime = await createRuntime({ store: dying.store, clock, logger: quiet, tools: [t, h], models: [model], poisonAfter: 2 })
+        if (n === 0) turn = runtime.session('s').turn({ model, message: 'Go', id: 'x' }).id
+        await clock.advance(100)
+        dying.die()
+        await clock.advance('40s')
+      }
+      const runtime = await createRuntime({ store: shared, clock, logger: quiet, tools: [t, h], models: [model], poisonAfter: 2 })
+      runtimes.push(runtime)
+      await clock.advance('40s')
+      const session = runtime.session('s')
+      expect(await after(session.turn({ model, message: 'Go', id: turn }).outcome, clock)).toMatchObject({
+        value: { failure: { code: 'poisoned' } },
+      })
+      const next = scriptedModel(['Fine'], { name: 'next' })
+      await after(session.turn({ model: next, message: 'And?' }).outcome, clock)
+      expect(problemsIn(next.requests[0]?.messages ?? [])).toEqual([])
+      const tool_ = next.requests[0]?.messages.find(({ role }) => role === 'tool')
+      expect(tool_).toMatchObject({ results: [{ status: 'success' }, {}] })
+    })
+
+    test('SESS-1: what is not a turn is refused, and nothing is recorded', async () => {
+      const { runtime, store } = await open()
+      const session = runtime.session('s')
+      const model = scriptedModel(['x'])
+      const bad: [object, string][] = [
+        [{ message: 'x' }, 'turn_invalid'],
+        [{ model: 'none', message: 'x' }, 'model_unknown'],
+        [{ model: {}, message: 'x' }, 'model_invalid'],
+        [{ model, message: '' }, 'turn_invalid'],
+        [{ model, message: 'x', frame: 'none' }, 'frame_unknown'],
+        [{ model, message: 'x', limits: { steps: 0 } }, 'turn_invalid'],
+        [{ model, mesage: 'x' }, 'turn_invalid'],
+      ]
+      for (const [given, code] of bad) expect(() => session.turn(given as never)).toThrow(expect.objectContaining({ code }))
+      expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
+    })
+
+    test('SESS-1: the same turn asked for again is the same; another under its id is refused', async () => {
+      const { runtime, clock } = await open()
+      const session = runtime.session('s')
+      const model = scriptedModel(['x'])
+      const first = await after(session.turn({ model, message: 'a', id: 't' }).outcome, clock)
+      expect(await after(session.turn({ model, message: 'a', id: 't' }).outcome, clock)).toEqual(first)
+      expect(model.asked).toBe(1)
+      expect(await after(session.turn({ model, message: 'b', id: 't' }).outcome, clock)).toMatchObject({ error: { code: 'turn_conflict' } })
+    })
+  })
+}
