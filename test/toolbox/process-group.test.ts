@@ -10,6 +10,6 @@ wait; wait`
 
 test('TASK-5: a cancel sends SIGTERM to the children in the process group', async () => {
   const cancel = new AbortController()
-  const end = await runProcess('sh', ['-c', program], { signal: cancel.signal, grace: '5s', onOutput: () => cancel.abort() })
+  const end = await runProcess('sh', ['-c', program], { signal: cancel.signal, grace: '10s', onOutput: () => cancel.abort() })
   expect(end).toMatchObject({ killedBy: 'cancel', stdout: 'up\nchild got SIGTERM\n' })
 })
