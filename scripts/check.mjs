@@ -10,13 +10,23 @@ const steps = [
   ['build', 'npm', ['run', '--silent', 'build']],
   ['package', 'publint', ['--strict']],
   ['package types', 'attw', ['--pack', '.', '--profile', 'esm-only']],
-  ['tests', 'vitest', ['run', '--reporter=default', '--reporter=./scripts/count-reporter.mjs']],
+  [
+    'tests',
+    'vitest',
+    [
+      'run',
+      '--reporter=default',
+      '--reporter=./scripts/count-reporter.mjs',
+      '--reporter=./scripts/promise-reporter.mjs',
+    ],
+    { PAWL_JUDGE_PROMISES: '1' },
+  ],
 ]
 
 const started = performance.now()
-for (const [name, command, args] of steps) {
+for (const [name, command, args, env] of steps) {
   const at = performance.now()
-  const { status } = spawnSync(command, args, { stdio: 'inherit' })
+  const { status } = spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } })
   const seconds = ((performance.now() - at) / 1000).toFixed(1)
   if (status !== 0) {
     console.error(`\ncheck: '${name}' failed after ${seconds} s. To run it alone: npx ${command} ${args.join(' ')}`)

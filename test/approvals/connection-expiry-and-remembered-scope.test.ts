@@ -11,15 +11,17 @@ const token = 'ghp_0123456789abcdef'
 describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
   const world = worldOn(kind)
 
-  test('POL-3: what is remembered for whoever asked, when nobody said who, is not remembered for everybody', async () => {
+  test('POL-3: nothing is remembered for a principal that is not on record, and the call still waits', async () => {
     const wipe = tool({ name: 'wipe', description: 'd', input: empty, hints: { destructive: true }, execute: () => 'wiped' })
     const runtime = await world.start([wipe])
     const first = runtime.session('s').run([{ id: 'a', name: 'wipe' }])
     const { id } = await world.item(runtime)
     const answer = await runtime.decide(id, { approve: true, remember: { scope: 'principal' }, ...bea })
+    expect(answer).toMatchObject({ answer: 'invalid', problems: [expect.stringContaining('not on record')] })
+    expect(await runtime.inbox()).toMatchObject([{ id }])
+    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
     await world.clock.advance('1s')
-    if (answer.answer !== 'accepted') return
-    await first
+    expect(await first).toMatchObject([{ status: 'success', value: 'wiped' }])
     const [other] = await runtime.session('elsewhere', { principal: 'user:eve' }).run([{ id: 'b', name: 'wipe' }], { until: 'waiting' })
     expect(other).toMatchObject({ status: 'waiting', for: 'approval' })
   })

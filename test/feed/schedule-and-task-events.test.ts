@@ -72,13 +72,12 @@ onEachStore('the feed tells', (bench: Bench) => {
     for (const go of gates) go()
   })
 
-  test('FEED-1: a slot that was due before a pause is told as missed', async () => {
+  test.runIf(bench.survives)('FEED-1: a slot that was due before a pause is told as missed', async () => {
     const clock = manualClock()
     const first = await bench.open([echo], { clock })
     // A worker without the tool leaves it alone.
     const { schedules } = first.session('s')
     await schedules.create({ id: 'x', tool: 'echo', input: {}, cron: '* * * * *' })
-    if (!bench.survives) return
     await first.close()
     const second = await bench.open([tool({ name: 'other', description: 'd', input, execute: () => 1 })], { clock })
     await clock.advance(2 * minute)

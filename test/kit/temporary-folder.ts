@@ -1,5 +1,6 @@
-// All that a run of the tests puts into the temporary folder is in one folder of its own, which is gone when the run is over. There is what
-// Node compiled too: of hundreds of processes that tests start only the first takes a second to begin.
+// Global set-up of a test run: everything the run puts into the temporary folder lies in one folder, which is removed when the run ends.
+// The compile cache lies elsewhere: a worker writes its part when it exits, after the teardown, and would create the folder again.
+// With the cache only the first of the hundreds of child processes that tests start takes a second to begin.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,10 +9,10 @@ import { join } from 'node:path'
 export default function ownFolder(): () => void {
   const before = { TMPDIR: process.env.TMPDIR, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
   const folder = mkdtempSync(join(tmpdir(), 'pawl-'))
-  // PostgreSQL may have to run as somebody else.
+  // PostgreSQL may run as another user, who must be able to pass through.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
-  process.env.NODE_COMPILE_CACHE ??= join(folder, 'compiled')
+  process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/pawl-compiled')
   return () => {
     for (const [name, value] of Object.entries(before)) {
       if (value === undefined) delete process.env[name]

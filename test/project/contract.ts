@@ -1,5 +1,5 @@
-// Every promise of the contract, with its sentence and how far it is kept. test/project/contract-coverage.test.ts holds this list to the tests:
-// what is built is cited by a test that can fail. `part` says what is missing. The list of what is not built only shrinks.
+// Every promise of the contract, with its sentence and how far it is kept. scripts/promise-reporter.mjs holds this list to the tests:
+// a promise that is built is cited by the name of a test that ran and passed. `missing` names what a part-built promise lacks.
 
 export type PromiseState = 'built' | { readonly missing: string } | 'not yet'
 
@@ -10,8 +10,8 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: 'built',
-    says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
+    state: { missing: 'the option `dedupe`' },
+    says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, dedupe?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
     state: 'built',
@@ -75,7 +75,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
   },
   'CALL-1': {
     state: 'built',
-    says: `Order: resolve → before hooks → validate → prepare (may answer; what it changed is validated again) → policy → approval → queue → attempt(s) → after hooks → check output → settle → project → feed. A resolved wait re-enters at the after hooks. \`call/call.ts\` shows it on one screen.`,
+    says: `Order: resolve → before hooks → validate → prepare (may answer; what it changed is validated again) → policy → approval → queue → attempt(s) → after hooks → check output → settle → project → feed. A resolved wait re-enters at the after hooks. \`calls/pipeline.ts\` shows it on one screen.`,
   },
   'CALL-2': {
     state: 'built',
@@ -94,8 +94,8 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Unknown tool: \`tool_unavailable\`, naming up to three close names.`,
   },
   'CALL-6': {
-    state: 'built',
-    says: `A call is (tenant, session, batch, id, occurrence). Same content: the same call, its recorded outcome or the running one. Other content: \`call_conflict\`. Equal ids in one batch are two calls. Turns and adapters supply the batch; a hand-written \`run\` without one needs ids unique in its session. A caller's own idempotency key has the same rule.`,
+    state: { missing: '`dedupe: { key, window }` on a tool, and the record of whose outcome a joined call has' },
+    says: `A call is (tenant, session, batch, id, occurrence). Same content: the same call, its recorded outcome or the running one. Other content: \`call_conflict\`. Equal ids in one batch are two calls. Turns and adapters supply the batch; a hand-written \`run\` without one needs ids unique in its session. A caller's own idempotency key has the same rule. A tool may declare \`dedupe: { key: (input) => string, window }\`: evaluated on final arguments before policy, per tenant and tool, claimed by compare-and-set; it joins a running, waiting, successful or unknown call, a failed or cancelled one does not block, the same key with other arguments is \`call_conflict\`, and the joined call records whose outcome it has.`,
   },
   'CALL-7': {
     state: 'built',
@@ -116,6 +116,18 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
   'CALL-11': {
     state: 'built',
     says: `A tool, hook, listener or provider cannot take other calls down: stray throws and rejections, during and after, are attributed by async context and contained. \`process.exit\`, endless synchronous loops and memory are not contained in process, and the docs say so.`,
+  },
+  'CALL-12': {
+    state: 'not yet',
+    says: `Every public function refuses unknown and mistyped options with the nearest right name: \`session\`, \`run\`, \`step\`, \`tasks.start\`, \`result\`, \`fail\`, \`close\` and all others. Nothing is silently ignored.`,
+  },
+  'CALL-13': {
+    state: 'not yet',
+    says: `Intake is acknowledged: \`run(…)\` and \`turn(…)\` return handles whose \`accepted\` resolves when the request is durable; a kill right after it loses nothing.`,
+  },
+  'CALL-14': {
+    state: 'not yet',
+    says: `A body can administer its session under policy: read messages, values, usage and the tool catalogue, switch tools and capabilities, open and end child sessions; \`prepare\` can read them. Nested calls have a depth limit.`,
   },
   'SCHED-1': {
     state: 'built',
@@ -204,6 +216,14 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
   'DUR-13': {
     state: 'built',
     says: `On shutdown the worker stops taking work, lets bodies finish within a limit, hands the rest back at once; nothing waits for a lease to expire.`,
+  },
+  'DUR-14': {
+    state: 'not yet',
+    says: `Tamper evidence against someone who can write the database and lacks the host's key: each event carries a keyed digest of what it records (arguments, outcome, step value, decision), events of a session form a keyed chain over their logical content with a signed head (a cut tail is noticed), and prune leaves signed tombstones. \`verify\` names the first broken or missing link.`,
+  },
+  'DUR-15': {
+    state: 'not yet',
+    says: `Deploy check: \`health\` lists open work that the tools, models and frames of this worker cannot continue, before it is claimed; a schema digest is recorded with the arguments, and if it differs on recovery, the arguments in input form are validated against the live schema before the body sees them (\`tool_changed\` if they do not fit; transformed values are never validated again).`,
   },
   'WAIT-1': {
     state: 'built',
@@ -365,9 +385,17 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     state: 'built',
     says: `Usage and cost per call, turn, session, tool.`,
   },
+  'SESS-12': {
+    state: 'not yet',
+    says: `A turn streams: \`textStream\`, a UI message stream in the AI SDK's protocol (text, reasoning, partial tool input, tool output, approvals and their decisions, resume after a reload), structured output by schema, \`toolChoice\`, provider-executed tools. Models of AI SDK 6 and 7.`,
+  },
+  'SESS-13': {
+    state: 'not yet',
+    says: `A new message never freezes behind a pending approval. If the open turn waits only for people or the outside, a new \`turn()\` ends it with \`end: 'handed_over'\`: its waiting calls get placeholder results, their outcomes arrive later as notices (and wake the session where waking is on), and the new turn takes the session with its own model, frame, tools and output. Otherwise the new turn queues (SESS-4). Both handles settle.`,
+  },
   'BOX-1': {
     state: 'built',
-    says: `18 tools: get_current_time, echo, report_progress, add, subtract, multiply, divide, get_weather, get_forecast (deterministic samples), write_todos, read_file, write_file, edit_file, list_directory, grep_files, delete_file, stat_file, web_fetch; each with title, hints, output schema, narration. By capability: spawn_background and task tools, kv_store, secret_store, ask_user, tool_search, read_output, bash (a real shell in a bounded child process, off unless enabled).`,
+    says: `18 tools: get_current_time, echo, report_progress, add, subtract, multiply, divide, get_weather, get_forecast (deterministic samples), write_todos, read_file, write_file, edit_file, list_directory, grep_files, delete_file, stat_file, web_fetch; each with title, hints, output schema, narration (\`toolbox()\` leaves the samples out: echo, add, subtract, multiply, divide, get_weather, get_forecast come from \`toolbox.samples()\`). By capability: spawn_background and task tools, kv_store, secret_store, ask_user, tool_search, read_output, bash (a real shell in a bounded child process, off unless enabled).`,
   },
   'BOX-2': {
     state: 'built',
@@ -387,7 +415,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
   },
   'FEED-1': {
     state: 'built',
-    says: `Every change is an event, committed with the change, with a sequence per session and a position in the whole store. Read from any cursor, then live, without gap or repeat, over reconnects, on any worker, for one session or all; an expired cursor says so. Progress and deltas are live only and marked so. (Restate: projected at call boundaries, each once.)`,
+    says: `Every change is an event, committed with the change, with a sequence per session and a position in the whole store. Read from any cursor, then live, without gap or repeat, over reconnects, on any worker, for one session or all; an expired cursor says so. Progress, output and deltas are marked live: they are not in the journal, use no sequence number, may be kept for a bounded time so that a reader can resume, are sealed and erased like other payloads, and are never replayed as results. (Restate: projected at call boundaries, each once.)`,
+  },
+  'FEED-2': {
+    state: 'not yet',
+    says: `Live events (deltas, progress, output) reach subscribers in every process that shares the store, in one order with the recorded ones, typed, bounded and expiring; who joins in mid-answer gets the answer so far. \`after: 'now'\` starts at the end. Turns have started, ended and failed events; call events carry the tool's name and the model's call id.`,
   },
   'DOOR-1': {
     state: 'not yet',
@@ -405,6 +437,14 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     state: 'not yet',
     says: `Export a session or call as JSONL and as one self-contained HTML page.`,
   },
+  'DOOR-5': {
+    state: 'not yet',
+    says: `Webhooks out and decision links are signed, single-use, expiring and bound to the item; delivery is retried from the journal.`,
+  },
+  'DOOR-6': {
+    state: 'not yet',
+    says: `Runs on Node 22.18 and newer, under bundlers, inside Hono, Express and Next.js; the package contains its docs.`,
+  },
   'MCP-1': {
     state: 'not yet',
     says: `As a server: Pawl's tools over stdio and streamable HTTP, with approvals, progress, cancellation; long calls as tasks. Spec 2026-07-28 and 2025-11-25; the public conformance suite passes.`,
@@ -412,6 +452,10 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
   'MCP-2': {
     state: 'not yet',
     says: `As a client: any MCP server's tools become a provider with Pawl's policy, limits, retries and record; reconnects with backoff; idle and total timeouts; changed definitions quarantined. \`pawl mcp --config servers.json\` is a gateway in front of existing servers.`,
+  },
+  'MCP-3': {
+    state: 'not yet',
+    says: `A request that a client re-issues after a broken stream does not run twice: identity is an idempotency key in \`_meta\`; without one, the same principal, tool and canonical arguments join only a call whose result was never delivered. A delivered call is joined only if the tool declares \`dedupe\`.`,
   },
   'RST-1': {
     state: 'not yet',

@@ -98,10 +98,17 @@ onEachStore('calls on record', (bench) => {
     ]) {
       expect(await absent).toBeUndefined()
     }
-    if (!bench.survives) return
+  })
+
+  test.runIf(bench.survives)('CALL-6, DUR-1: a call reads the same after a restart, also without its tool', async () => {
+    const runtime = await bench.open(all)
+    const first = runtime.session('s')
+    await first.run([{ id: 'a', name: 'breaks', input: { how: 'fail' } }], { batch: 'm1' })
+    const found = await first.calls.get('a', { batch: 'm1' })
+    expect(found).toMatchObject({ state: 'settled', outcome: { status: 'failure' } })
     await runtime.close()
-    await expect(session.calls.get('a')).rejects.toMatchObject({ code: 'store_unavailable' })
-    expect(await (await bench.open([], { clock })).session('s').calls.get('a', { batch: 'm1' })).toEqual(found)
+    await expect(first.calls.get('a', { batch: 'm1' })).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(await (await bench.open([])).session('s').calls.get('a', { batch: 'm1' })).toEqual(found)
   })
 
   test('CALL-6: a call with an idempotency key is found by it', async () => {

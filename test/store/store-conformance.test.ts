@@ -82,7 +82,7 @@ test('KIT-2: the cases have names of their own, and every topic has some', () =>
 })
 
 for (const { name, traits, place } of harnesses) {
-  describe(name, () => {
+  describe(`KIT-2: ${name}`, () => {
     for (const each of storeCases) {
       const skip = reasonToSkip(each, traits)
       test(titleOf(each), async (context) => {

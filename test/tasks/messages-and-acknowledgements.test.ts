@@ -186,20 +186,23 @@ for (const [kind, fresh] of [
       expect(`${left}${texts.join()}`).not.toMatch(/4711|Smith/)
     })
 
-    test.each(['nul', 'con.1', 'a.', 'COM1'])(
-      'TASK-4: the log and the result of a task with the id %s can be read where it says they are',
-      async (id) => {
-        const { clock, store } = fresh()
-        const t = tool({ name: 't', description: 'd', input, background: true, execute: (_, ctx) => (ctx.output('x\n'), 'x') })
-        const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
-        const session = runtime.session('s')
-        const started = await session.tasks.start({ tool: t, id }).catch((error: { code: string }) => error.code)
-        if (started === 'task_invalid') return
-        const task = await after(session.tasks.wait(id), clock, 60_000, 1_000)
-        expect(task).toMatchObject({ value: { state: 'succeeded' } })
-        expect((await session.files.read((task as { value: { resultPath: string } }).value.resultPath)).text).toContain('x')
-      },
-    )
+    test.each(['nul', 'con.1', 'a.', 'COM1'])('TASK-4: a task id that cannot name a folder everywhere (%s) is refused', async (id) => {
+      const { clock, store } = fresh()
+      const t = tool({ name: 't', description: 'd', input, background: true, execute: (_, ctx) => (ctx.output('x\n'), 'x') })
+      const session = (await createRuntime({ store, clock, tools: [t], logger: quiet })).session('s')
+      await expect(session.tasks.start({ tool: t, id })).rejects.toMatchObject({ code: 'task_invalid' })
+      expect(await session.tasks.list()).toEqual([])
+    })
+
+    test('TASK-4: the result of a task is read at the path that the task names', async () => {
+      const { clock, store } = fresh()
+      const t = tool({ name: 't', description: 'd', input, background: true, execute: (_, ctx) => (ctx.output('x\n'), 'x') })
+      const session = (await createRuntime({ store, clock, tools: [t], logger: quiet })).session('s')
+      await session.tasks.start({ tool: t, id: 'null.1' })
+      const task = await after(session.tasks.wait('null.1'), clock, 60_000, 1_000)
+      expect(task).toMatchObject({ value: { state: 'succeeded' } })
+      expect((await session.files.read((task as { value: { resultPath: string } }).value.resultPath)).text).toContain('x')
+    })
 
     for (const how of ['itself', 'in a circle'] as const) {
       test(`TASK-8: a task that waits for ${how} is told so, and does not wait for ever`, async () => {

@@ -40,30 +40,33 @@ for (const [kind, fresh] of [
       expect(ended).toMatchObject({ value: { outcome: { value: 'stopped in round 2' } } })
     })
 
-    test.each(['../../etc/passwd', '\u0000', 5, 'x'.repeat(2_000_000)])(
-      'TASK-4 BOX-2: the path of an artifact is a path of a file of the session (try %#)',
-      async (path) => {
-        const { clock, store } = fresh()
-        let said = 'taken'
-        const t = tool({
-          name: 't',
-          description: 'd',
-          input,
-          background: true,
-          async execute(_, ctx) {
-            await ctx.task?.artifact({ name: 'report', path: path as string }).catch(() => (said = 'refused'))
-            return 'x'
-          },
-        })
-        const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
-        const session = runtime.session('s')
-        await session.tasks.start({ tool: t, id: 'a' })
-        await clock.advance(1_000)
-        const [artifact] = (await session.tasks.get('a'))?.artifacts ?? []
-        if (said === 'refused') return
-        expect(String(artifact?.path).slice(0, 60)).toMatch(/^\/[\w-]/)
-      },
-    )
+    test.each([
+      ['../../etc/passwd', [{ name: 'report', type: 'file', path: '/etc/passwd' }]],
+      ['\u0000', 'refused'],
+      [5, 'refused'],
+      ['x'.repeat(2_000_000), 'refused'],
+    ])('TASK-4 BOX-2: the path of an artifact is a path within the session, or is refused (try %#)', async (path, expected) => {
+      const { clock, store } = fresh()
+      let refused = false
+      const t = tool({
+        name: 't',
+        description: 'd',
+        input,
+        background: true,
+        async execute(_, ctx) {
+          await ctx.task?.artifact({ name: 'report', path: path as string }).catch(() => (refused = true))
+          return 'x'
+        },
+      })
+      const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
+      const session = runtime.session('s')
+      await session.tasks.start({ tool: t, id: 'a' })
+      await clock.advance(1_000)
+      const task = await session.tasks.get('a')
+      expect(task?.state).toBe('succeeded')
+      expect(refused ? 'refused' : task?.artifacts).toEqual(expected)
+      expect(refused ? task?.artifacts : []).toEqual([])
+    })
 
     test('DUR-10 BOX-2: files in a folder of yours stay when the session is erased, and the guide says so', async () => {
       const { clock, store } = fresh()

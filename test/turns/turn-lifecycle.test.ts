@@ -263,7 +263,7 @@ for (const [kind, fresh] of [
       expect((await session.messages.list()).filter(({ message }) => message.role === 'tool').length).toBe(14)
     })
 
-    test('SESS-3: calls of a turn that nobody could end get their results from the record, or count as interrupted', async () => {
+    test('SESS-3: calls of a poisoned turn get their results from the record', async () => {
       const { clock, store } = fresh()
       const t = tool({ name: 't', description: 'd', input, hints: { readOnly: true }, execute: () => 'done' })
       const h = tool({ name: 'h', description: 'd', input, hints: { readOnly: true }, execute: hang, timeout: '10h' })
@@ -290,7 +290,12 @@ for (const [kind, fresh] of [
       await after(session.turn({ model: next, message: 'And?' }).outcome, clock)
       expect(problemsIn(next.requests[0]?.messages ?? [])).toEqual([])
       const tool_ = next.requests[0]?.messages.find(({ role }) => role === 'tool')
-      expect(tool_).toMatchObject({ results: [{ status: 'success' }, {}] })
+      expect(tool_).toMatchObject({
+        results: [
+          { name: 't', status: 'success', parts: [{ text: 'done' }] },
+          { name: 'h', status: 'failure', parts: [{ text: expect.stringContaining('workers stopped while they ran this tool') }] },
+        ],
+      })
     })
 
     test('SESS-1: what is not a turn is refused, and nothing is recorded', async () => {

@@ -28,23 +28,28 @@ onEachStore('project hooks', (bench) => {
     return runtime.session('s').run(tools.map(({ name }) => ({ id: name, name })))
   }
 
+  const tools = [
+    says('paid', { card, cents: 5 }),
+    says('note', `card ${card}`),
+    says('bad', null, { execute: () => Promise.reject(fail(card)) }),
+  ]
+
   test('CALL-8: a project hook changes what the model reads; the outcome and its record stay whole', async () => {
-    const tools = [
-      says('paid', { card, cents: 5 }),
-      says('note', `card ${card}`),
-      says('bad', null, { execute: () => Promise.reject(fail(card)) }),
-    ]
     const runtime = await bench.open(tools, { hooks: [redact] })
     const run = () => runtime.session('s').run(tools.map(({ name }) => ({ id: name, name })))
     const [paid, note, bad] = await run()
     expect(paid).toMatchObject({ value: { card, cents: 5 }, parts: [text('{"card":"[card]","cents":5}')] })
     expect(note).toMatchObject({ value: `card ${card}`, parts: [text('card [card]')] })
     expect(bad).toMatchObject({ failure: { message: card }, parts: [text('[Tool execution failed]\n[card]')] })
-    // Settled and asked again, in this runtime and in the next: the same hook has its word.
+    // Settled and asked again: the hook changes the recorded outcome in the same way.
     expect(await run()).toEqual([paid, note, bad])
-    if (!bench.survives) return
-    await runtime.close()
-    expect(await ask(tools, [redact])).toEqual([paid, note, bad])
+  })
+
+  test.runIf(bench.survives)('CALL-8: after a restart a project hook changes a recorded outcome in the same way', async () => {
+    const first = await bench.open(tools, { hooks: [redact] })
+    const outcomes = await first.session('s').run(tools.map(({ name }) => ({ id: name, name })))
+    await first.close()
+    expect(await ask(tools, [redact])).toEqual(outcomes)
     const plain = await ask(tools, []) // without the hook: as it is on record
     expect(textIn(plain[1]?.parts)).toBe(`card ${card}`)
   })

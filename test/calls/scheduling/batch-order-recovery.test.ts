@@ -252,87 +252,91 @@ onEachStore('turns', (bench) => {
     expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0)
   })
 
-  test('SCHED-1 DUR-3: after a crash calls stand in line in their order again; parked ones do not, and a batch asked for again joins', async () => {
-    if (!bench.survives) return
-    const ran: string[] = []
-    let hold = true
-    const write = tool({
-      name: 'write',
-      description: 'Writes',
-      input: named,
-      onCrash: 'rerun',
-      async execute({ n }) {
-        if (hold) return new Promise<void>(() => {})
-        ran.push(`+${n}`)
-        await turns(3)
-        ran.push(`-${n}`)
-      },
-    })
-    const park = tool({ name: 'park', description: 'Parks', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.later() })
-    const calls = [
-      { id: 'p', name: 'park' },
-      ...asks('write', ['a', 'b', 'c']).map((each, i) => ({ ...each, ...(i === 1 ? { idempotencyKey: 'k' } : {}) })),
-    ]
-    const before = await bench.open([write, park])
-    const lost = before.session('s').run(calls, { batch: 'm' })
-    lost.catch(() => {})
-    await turns()
-    await before.close({ grace: 0 })
-    hold = false
-    const runtime = await bench.open([write, park])
-    void runtime
-      .session('s')
-      .run(calls, { batch: 'm' })
-      .catch(() => {})
-    while (ran.length < 6) await turn()
-    expect(ran).toEqual(['+a', '-a', '+b', '-b', '+c', '-c'])
-  })
+  test.runIf(bench.survives)(
+    'SCHED-1 DUR-3: after a crash calls stand in line in their order again; parked ones do not, and a batch asked for again joins',
+    async () => {
+      const ran: string[] = []
+      let hold = true
+      const write = tool({
+        name: 'write',
+        description: 'Writes',
+        input: named,
+        onCrash: 'rerun',
+        async execute({ n }) {
+          if (hold) return new Promise<void>(() => {})
+          ran.push(`+${n}`)
+          await turns(3)
+          ran.push(`-${n}`)
+        },
+      })
+      const park = tool({ name: 'park', description: 'Parks', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.later() })
+      const calls = [
+        { id: 'p', name: 'park' },
+        ...asks('write', ['a', 'b', 'c']).map((each, i) => ({ ...each, ...(i === 1 ? { idempotencyKey: 'k' } : {}) })),
+      ]
+      const before = await bench.open([write, park])
+      const lost = before.session('s').run(calls, { batch: 'm' })
+      lost.catch(() => {})
+      await turns()
+      await before.close({ grace: 0 })
+      hold = false
+      const runtime = await bench.open([write, park])
+      void runtime
+        .session('s')
+        .run(calls, { batch: 'm' })
+        .catch(() => {})
+      while (ran.length < 6) await turn()
+      expect(ran).toEqual(['+a', '-a', '+b', '-b', '+c', '-c'])
+    },
+  )
 
-  test('SCHED-1 DUR-4: a call whose answer came while no worker was there lands beside its batch, not in its order', async () => {
-    if (!bench.survives) return
-    let hold = true
-    let written = (): void => {}
-    const wrote = new Promise<void>((resolve) => (written = resolve))
-    const write = tool({
-      name: 'write',
-      description: 'Writes',
-      input: empty,
-      onCrash: 'rerun',
-      execute: () => (hold ? new Promise<void>(() => {}) : written()),
-    })
-    let key = ''
-    const park = tool({
-      name: 'park',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => {
-        const later = await ctx.later()
-        key = later.key
-        return later
-      },
-    })
-    const calls = [
-      { id: 'p', name: 'park' },
-      { id: 'w', name: 'write' },
-    ]
-    const before = await bench.open([write, park])
-    before
-      .session('s')
-      .run(calls, { batch: 'm' })
-      .catch(() => {})
-    await turns()
-    await before.close({ grace: 0 })
-    const elsewhere = await bench.open([])
-    await elsewhere.resolve(key, { value: 'yes' })
-    await elsewhere.close({ grace: 0 })
-    hold = false
-    // The answer lands only when the write is through.
-    const after = ({ tool: name }: { tool: string }) => (name === 'park' ? wrote : undefined)
-    const runtime = await bench.open([write, park], { hooks: [{ name: 'slow', after }] })
-    const ends = await runtime.session('s').run(calls, { batch: 'm' })
-    expect(ends.map(({ status }) => status)).toEqual(['success', 'success'])
-  })
+  test.runIf(bench.survives)(
+    'SCHED-1 DUR-4: a call whose answer came while no worker was there lands beside its batch, not in its order',
+    async () => {
+      let hold = true
+      let written = (): void => {}
+      const wrote = new Promise<void>((resolve) => (written = resolve))
+      const write = tool({
+        name: 'write',
+        description: 'Writes',
+        input: empty,
+        onCrash: 'rerun',
+        execute: () => (hold ? new Promise<void>(() => {}) : written()),
+      })
+      let key = ''
+      const park = tool({
+        name: 'park',
+        description: 'Parks',
+        input: empty,
+        onCrash: 'rerun',
+        execute: async (_, ctx) => {
+          const later = await ctx.later()
+          key = later.key
+          return later
+        },
+      })
+      const calls = [
+        { id: 'p', name: 'park' },
+        { id: 'w', name: 'write' },
+      ]
+      const before = await bench.open([write, park])
+      before
+        .session('s')
+        .run(calls, { batch: 'm' })
+        .catch(() => {})
+      await turns()
+      await before.close({ grace: 0 })
+      const elsewhere = await bench.open([])
+      await elsewhere.resolve(key, { value: 'yes' })
+      await elsewhere.close({ grace: 0 })
+      hold = false
+      // The answer lands only when the write is through.
+      const after = ({ tool: name }: { tool: string }) => (name === 'park' ? wrote : undefined)
+      const runtime = await bench.open([write, park], { hooks: [{ name: 'slow', after }] })
+      const ends = await runtime.session('s').run(calls, { batch: 'm' })
+      expect(ends.map(({ status }) => status)).toEqual(['success', 'success'])
+    },
+  )
 })
 
 test('TIME-3: calls that are over are not asked to stop', async () => {

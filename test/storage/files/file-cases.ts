@@ -25,7 +25,7 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
 const namesOf = async (files: SessionFiles, path?: string): Promise<string[]> => (await files.list(path)).entries.map(({ name }) => name)
 const found = async (files: SessionFiles, pattern: string): Promise<string[]> => (await files.glob(pattern)).entries.map(({ path }) => path)
 
-export function fileCases(name: string, make: () => Keeping | Promise<Keeping>): void {
+export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, { inStore = true } = {}): void {
   describe(`files in ${name}`, () => {
     let keeping: Keeping
     let files: SessionFiles
@@ -388,8 +388,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       expect((await gone.read('a')).text).toBe('x')
     })
 
-    test('BOX-2: sessions do not see each other', async () => {
-      if (keeping.folder !== undefined) return
+    test.runIf(inStore)('BOX-2: sessions do not see each other', async () => {
       await files.write('mine', 'x')
       for (const of of [
         { tenant: 't', session: 'other' },
@@ -403,8 +402,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>):
       expect((await files.read('mine')).text).toBe('x')
     })
 
-    test('BOX-2: files in a store are forgotten with their session, and it begins anew', async () => {
-      if (keeping.folder !== undefined) return
+    test.runIf(inStore)('BOX-2: files in a store are forgotten with their session, and it begins anew', async () => {
       const other = keeping.open({ of: { tenant: 't', session: 'other' } })
       await files.write('d/a', 'x')
       await other.write('a', 'other')

@@ -7,7 +7,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { codeOf, fileCases } from './file-cases.ts'
 import { type Keeping, keepings } from './file-backends.ts'
 
-for (const [name, make] of Object.entries(keepings)) fileCases(`BOX-2, ${name}`, make)
+for (const [name, make] of Object.entries(keepings)) fileCases(`BOX-2, ${name}`, make, { inStore: name !== 'a folder' })
 
 test('BOX-2: a quota is not judged by half of one moment and half of another', async () => {
   const keeping = (keepings.memory as () => Keeping)()
