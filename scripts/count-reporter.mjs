@@ -1,4 +1,4 @@
-// Prints the real counts alone on a line, for whoever reads the log of a run.
+// Prints the counts of a run alone on a line, so that a log can be searched for them.
 export default class CountReporter {
   onTestRunEnd(modules) {
     const count = { passed: 0, failed: 0, skipped: 0 }

@@ -1,4 +1,4 @@
-// Runs before every command, on whatever Node is found: says what to do if it is too old, instead of failing strangely.
+// Runs before every command: if Node is too old, says so and how to get the right one.
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 24 || (major === 24 && minor < 16)) {
   console.error(`Pawl needs Node 24.16 or newer and this is ${process.versions.node}.
