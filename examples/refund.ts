@@ -1,4 +1,4 @@
-// The README's example, whole and running: a refund whose money moves once, however often this program is killed and started.
+// The README example of durability: the money moves once, however often this program is killed and started.
 
 import { createRuntime, fail, tool } from 'pawl'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ const refund = tool({
   name: 'refund',
   description: 'Refund an order',
   input: z.object({ order: z.string(), cents: z.number().int().positive() }),
-  onCrash: 'rerun', // safe: what matters happens in recorded steps
+  onCrash: 'rerun', // safe: every effect is in a recorded step
   async execute({ order, cents }, ctx) {
     const charge = await ctx.step('find', () => payments.find(order))
     if (!charge) throw fail(`No charge for order ${order}`, { code: 'not_found' })

@@ -30,6 +30,18 @@ test('the README shows examples/refund.ts, and it does what it says', { timeout:
   }
 })
 
+test('the README shows examples/chat.ts, and a second run prints the recorded answer', { timeout: 150_000 }, () => {
+  const code = readFileSync(join(root, 'examples/chat.ts'), 'utf8')
+  expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain(code.slice(code.indexOf('import ')).trimEnd())
+  const dir = mkdtempSync(join(tmpdir(), 'pawl-readme-'))
+  try {
+    expect(run('examples/chat.ts', dir)).toBe('Order A1 costs 42.00 €.\n')
+    expect(run('examples/chat.ts', dir)).toBe('Order A1 costs 42.00 €.\n')
+  } finally {
+    rmSync(dir, { recursive: true })
+  }
+})
+
 /** Runs the README's example until it is killed at a point (0: at none), or to its end. */
 const runKilledAt = (at: number, dir: string): Promise<{ killed: boolean; shown: string }> =>
   new Promise((resolve, reject) => {
