@@ -9,7 +9,8 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (kind) => {
 
   test('SCHED-1: a call that times out in the queue does not give away the turn of the first', async () => {
     const ran: string[] = []
-    const keyed = { description: 'One at a time per key', input: { type: 'object' }, concurrency: { key: () => 'k' } } as const
+    const input = { type: 'object' } as const
+    const keyed = { description: 'One at a time per key', input, concurrency: { key: () => 'k' } }
     const retried = tool({
       ...keyed,
       name: 'retried',
