@@ -1,6 +1,6 @@
-// A database whose clock a test moves. PostgreSQL counts leases by its own clock_timestamp(), and functions belong to one
-// database, so only this one is changed. The replaced function reads a row; every question to a store first sets that row
-// to the clock that the store was opened with.
+// A database whose clock a test moves. PostgreSQL counts leases by its own clock_timestamp(), and functions belong
+// to one database, so only this one is changed. The replaced function reads a row; every question to a store first
+// sets that row to the clock that the store was opened with.
 
 import pg from 'pg'
 import type { Clock } from '../../src/kernel/time.ts'
