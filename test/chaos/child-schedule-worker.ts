@@ -1,7 +1,8 @@
-// A worker for the kill tests of schedules: fires what is due by a clock on which a minute passes in a tenth of a second. It is killed from
+// A worker for the kill tests of schedules: fires what is due by a clock that the test moves, a minute in a second or less. It is killed from
 // outside, or kills itself at the n-th write that fires something, before or after it is durable. Or it is stopped, from outside or by itself at such
 // a write, until its lease is over and others have fired what it was about to.
 
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
@@ -14,9 +15,8 @@ export interface ScheduleOrders {
   readonly db: string
   readonly postgres?: { readonly connection: object; readonly schema: string }
   readonly ledger: string
-  /** When the fast clock began, and how fast it is. */
-  readonly from: number
-  readonly factor: number
+  /** Has the time of day: the test writes it, all workers read it. */
+  readonly clock: string
   readonly killAt?: { readonly write: number; readonly when: 'before' | 'after' }
   /** Stops before this write of those that fire something. */
   readonly stopAt?: number
@@ -26,12 +26,39 @@ export interface ScheduleOrders {
 
 export const leaseMs = 1_000
 
-/** Time of day runs faster; leases are those of the machine. */
-export const fastClock = (from: number, factor: number): Clock => ({
-  ...systemClock,
-  now: () => Math.floor(from + (Date.now() - from) * factor),
-  timer: (ms, fire) => systemClock.timer(Math.ceil(ms / factor), fire),
-})
+/** Writes the time of day for all who read it. */
+export function setClock(file: string, now: number): void {
+  // In place, so that a reader sees the old time or the new one.
+  const fd = openSync(file, constants.O_RDWR | constants.O_CREAT)
+  writeSync(fd, new Float64Array([now]), 0, 8, 0)
+  closeSync(fd)
+}
+
+const lookMs = 5
+
+/** Time of day is that of the file; leases are those of the machine. */
+export function sharedClock(file: string): Clock {
+  const fd = openSync(file, 'r')
+  const read = new Float64Array(1)
+  const now = (): number => {
+    readSync(fd, read, 0, 8, 0)
+    return Math.floor(read[0] as number)
+  }
+  return {
+    ...systemClock,
+    now,
+    timer(ms, fire) {
+      const due = now() + ms
+      let callOff = (): void => {}
+      const look = (): void => {
+        if (now() >= due) fire()
+        else callOff = systemClock.timer(lookMs, look)
+      }
+      callOff = systemClock.timer(0, look)
+      return () => callOff()
+    },
+  }
+}
 
 const schema: unknown = { type: 'object' }
 export const tickTool = (started: (slot: string) => void) =>
@@ -114,7 +141,7 @@ function stopping(store: Store, { stopAt }: ScheduleOrders): Store {
 
 if (process.env.PAWL_SCHEDULE_ORDERS !== undefined) {
   const orders = JSON.parse(process.env.PAWL_SCHEDULE_ORDERS) as ScheduleOrders
-  const clock = fastClock(orders.from, orders.factor)
+  const clock = sharedClock(orders.clock)
   const store = await openScheduleStore(orders, clock)
   await openRuntime({
     store: stopping(broken(killing(store, orders), orders), orders),

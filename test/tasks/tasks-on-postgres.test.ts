@@ -10,6 +10,7 @@ import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts
 import { quiet } from '../kit/stores/fresh-store.ts'
 import { type Ground, matrix } from '../kit/crash-matrix.ts'
 import { tasks } from '../fault-injection/task-scenarios.ts'
+import { patient } from '../kit/stores/postgres-clock.ts'
 import { type Server, startServer } from '../kit/stores/postgres-server.ts'
 
 const input = { type: 'object' } as const
@@ -33,24 +34,25 @@ const drop = async (store: Store, schema: string): Promise<void> => {
 }
 async function ground(): Promise<Ground> {
   const schema = `tasks_${++schemas}`
-  const clock = manualClock()
-  const store = await postgresStore({ connection: server.connection, schema, clock, commit: 'process' })
+  const { store, clock } = await patient((by) => postgresStore({ connection: server.connection, schema, clock: by, commit: 'process' }))
   return {
     clock,
     store,
     async bury(worker) {
       await store.leave(worker)
     },
-    breathe: (times) => new Promise((resolve) => setTimeout(resolve, times < 30 ? 3 : 30)),
     gone: () => drop(store, schema),
   }
 }
 
 describe('a worker dies', () => {
+  /** A safety net: a scenario takes some seconds on a quiet machine. */
+  const timeout = 600_000
+
   // Every fourth place of each: what differs here is the store, not the tasks.
   test.each(tasks.map((scenario, n) => ({ scenario, name: scenario.name, from: n % 4 })))(
     'TASK-3 TASK-6: at writes of $name',
-    { timeout: 60_000 },
+    { timeout },
     async ({ scenario, from }) => {
       const { found, deaths } = await matrix(scenario, ground, { every: 4, from })
       expect(found).toEqual([])
@@ -79,7 +81,7 @@ describe('two workers', () => {
     open.push(runtime)
     return runtime
   }
-  const after = <T>(look: () => Promise<T | undefined | false>): Promise<T> => vi.waitUntil(look, { interval: 3, timeout: 5_000 })
+  const after = <T>(look: () => Promise<T | undefined | false>): Promise<T> => vi.waitUntil(look, { interval: 3, timeout: 60_000 })
 
   test('TASK-1 TASK-2: forty tasks of eight sessions run once each, five of a session at most', async () => {
     await opened()
@@ -159,13 +161,13 @@ describe('two workers', () => {
           runs++
           await ctx.task?.message('first')
           if (!zombie) {
-            await vi.waitUntil(() => refused.length === 7, { interval: 3, timeout: 5_000 })
+            await vi.waitUntil(() => refused.length === 7, { interval: 3, timeout: 60_000 })
             await ctx.task?.message('alive')
             ctx.output('alive\n')
             return 'alive'
           }
           ctx.output('first\n')
-          await vi.waitUntil(() => runs === 2, { interval: 3, timeout: 5_000 })
+          await vi.waitUntil(() => runs === 2, { interval: 3, timeout: 60_000 })
           const said = (what: string, done: Promise<unknown> | undefined): Promise<unknown> =>
             Promise.resolve(done).then(
               () => refused.push(`${what} was taken`),

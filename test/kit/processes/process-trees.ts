@@ -103,7 +103,7 @@ export function clean(value: string): void {
 }
 
 /** Looks at the outside world until it is so; processes of the system tell nobody. */
-export async function until(what: string, so: () => boolean, within = 10_000): Promise<void> {
+export async function until(what: string, so: () => boolean, within = 60_000): Promise<void> {
   const started = performance.now()
   while (!so()) {
     if (performance.now() - started > within) throw new Error(`not within ${within} ms: ${what}`)

@@ -100,12 +100,14 @@ test.for([
   ['empty lines', '\n'],
   ['short lines', 'a\n'],
   ['short lines of Windows', 'a\r\n'],
-] as const)('BOX-2: an edit of 16 MB of %s takes a moment, and little memory', ([, line]) => {
+] as const)('BOX-2: an edit of 16 MB of %s takes no more than linear work, and little memory', ([, line]) => {
   const half = line.repeat(8_000_000 / line.length)
   const before = process.memoryUsage().rss
-  const begun = performance.now()
+  const begun = process.threadCpuUsage()
   const { text, diff } = edited('/f', `${half}one\n${half}`, [{ old_text: 'one', new_text: 'two' }])
-  expect(performance.now() - begun).toBeLessThan(2_500)
+  // Work of this thread, which other processes do not slow down. Linear work takes half a second; comparing all lines with all takes hours.
+  const { user, system } = process.threadCpuUsage(begun)
+  expect((user + system) / 1_000).toBeLessThan(30_000)
   expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000)
   expect(text).toBe(`${half}two\n${half}`)
   expect(diff).toMatchObject({ truncated: false, firstLine: half.split('\n').length })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ProcessOptions, runProcess } from '../../../src/toolbox/processes/run-process.ts'
 import { PawlError } from '../../../src/core/errors.ts'
-import { systemClock as clock } from '../../../src/core/clock.ts'
+import { type Clock, systemClock as clock } from '../../../src/core/clock.ts'
 import { alive, clean, running, runs, someSleep, trees, until, watcherOf } from '../../kit/processes/process-trees.ts'
 
 let mark: string
@@ -20,6 +20,19 @@ type Some = Partial<ProcessOptions>
 const run = (file: string, args: readonly string[], some: Some = {}) =>
   runProcess(file, args, { clock, ...some, env: { TEST_TREE: mark, ...some.env } })
 const shell = (program: string, some: Some = {}) => run('sh', ['-c', program], some)
+
+/** A clock that tells how long its timers made a run wait: a busy machine delays them, and that does not count. */
+function waits(): { clock: Clock; waited(): number } {
+  let at = 0
+  const timer: Clock['timer'] = (ms, fire) => {
+    const due = at + ms
+    return clock.timer(ms, () => {
+      at = Math.max(at, due)
+      fire()
+    })
+  }
+  return { clock: { ...clock, timer }, waited: () => at }
+}
 
 describe('what a program does', () => {
   test('its output, its code, its input', async () => {
@@ -108,57 +121,54 @@ describe('what a program does', () => {
 })
 
 describe('TASK-5: nothing is left', () => {
-  test(
-    '200 cancels of trees of every shape: each settles within its grace and 250 ms, and no process is left',
-    { timeout: 90_000 },
-    async () => {
-      const shapes = Object.entries(trees)
-      const ours = mark
-      const grace = 100
-      const late: { shape: string; ms: number }[] = []
-      const one = async (at: number): Promise<void> => {
-        const [shape, program] = shapes[at % shapes.length] as [string, string]
-        const cancel = new AbortController()
-        let cancelled = 0
-        const abort = (): void => {
-          cancelled ||= performance.now()
-          cancel.abort()
-        }
-        // Every third while the tree is being started, at another moment each time; the others when it stands.
-        if (at % 3 === 0) clock.timer(at % 20, abort)
-        const end = await shell(program, { grace, signal: cancel.signal, env: { TEST_TREE: `${ours}-${at}-` }, onOutput: abort })
-        late.push({ shape, ms: performance.now() - cancelled })
-        const left = alive(`${ours}-${at}-`)
-        if (end.killedBy !== 'cancel' || left.length > 0) wrong.push(`${at}, ${shape}: ${JSON.stringify(end)}, left ${left.join()}`)
-      }
-      let next = 0
-      // Failures are gathered: no lane may go on into the next test.
-      const wrong: string[] = []
-      await Promise.all(
-        Array.from({ length: 3 }, async () => {
-          while (next < 200) await one(next++)
-        }),
-      )
-      expect(wrong).toEqual([])
-      const sorted = late.toSorted((a, b) => a.ms - b.ms)
-      console.log('ms from cancel to end, with 100 of grace', { p50: sorted[100]?.ms, p90: sorted[180]?.ms, worst: sorted.at(-1) })
-      // Two cores are shared with other tests: three of four must keep the promise to the letter, and none may hang.
-      expect(sorted[150]?.ms).toBeLessThan(grace + 250)
-      expect(sorted.at(-1)?.ms).toBeLessThan(grace + 2_000)
-      expect(alive(mark)).toEqual([])
-    },
-  )
+  /** A safety net: ending so many trees takes minutes on a busy machine. */
+  const timeout = 600_000
 
-  test('one that heeds SIGTERM is not made to wait for the grace, and may say a last word', async () => {
+  test('200 cancelled trees wait for their grace and 250 ms at most, and leave no process', { timeout }, async () => {
+    const shapes = Object.entries(trees)
+    const ours = mark
+    const grace = 100
+    const one = async (at: number): Promise<void> => {
+      const [shape, program] = shapes[at % shapes.length] as [string, string]
+      const cancel = new AbortController()
+      const { clock: counting, waited } = waits()
+      let cancelled: number | undefined
+      const abort = (): void => {
+        cancelled ??= waited()
+        cancel.abort()
+      }
+      // Every third while the tree is being started, at another moment each time; the others when it stands.
+      if (at % 3 === 0) clock.timer(at % 20, abort)
+      const options = { grace, clock: counting, signal: cancel.signal, env: { TEST_TREE: `${ours}-${at}-` }, onOutput: abort }
+      const end = await shell(program, options)
+      const ms = waited() - (cancelled ?? 0)
+      const left = alive(`${ours}-${at}-`)
+      const isRight = end.killedBy === 'cancel' && left.length === 0 && ms <= grace + 250
+      if (!isRight) wrong.push(`${at}, ${shape}: ${JSON.stringify(end)}, left ${left.join()}, waited ${ms} ms`)
+    }
+    let next = 0
+    // Failures are gathered: no lane may go on into the next test.
+    const wrong: string[] = []
+    await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        while (next < 200) await one(next++)
+      }),
+    )
+    expect(wrong).toEqual([])
+    expect(alive(mark)).toEqual([])
+  })
+
+  test('one that heeds SIGTERM is not made to wait for the grace, and may say a last word', { timeout }, async () => {
     const cancel = new AbortController()
-    const started = performance.now()
+    const { clock: counting, waited } = waits()
     const end = await shell('trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.02; done', {
+      clock: counting,
       signal: cancel.signal,
-      grace: '30s',
+      grace: '10m',
       onOutput: () => cancel.abort(),
     })
     expect(end).toMatchObject({ code: 7, killedBy: 'cancel', stdout: 'up\nbye\n' })
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(waited()).toBeLessThanOrEqual(250)
   })
 
   test('out of time', async () => {
@@ -182,11 +192,12 @@ describe('TASK-5: nothing is left', () => {
     ['that write elsewhere', 'sleep 999 >/dev/null 2>&1 & echo done'],
     ['in a session of their own that hold its output', 'setsid sleep 999 & sleep 0.05; echo done'],
     ['in a session of their own that write elsewhere', 'setsid sleep 999 >/dev/null 2>&1 & sleep 0.05; echo done'],
-  ])('the program ends and leaves processes %s: they end too', async (_, program) => {
-    const started = performance.now()
-    const end = await shell(program)
+  ])('the program ends and leaves processes %s: they end too', { timeout }, async (_, program) => {
+    const { clock: counting, waited } = waits()
+    const end = await shell(program, { clock: counting })
     expect(end).toMatchObject({ code: 0, killedBy: null, stdout: expect.stringContaining('done\n') })
-    expect(performance.now() - started).toBeLessThan(5_000)
+    // Its output may still come for 100 ms; SIGTERM and SIGKILL have 100 ms each to take effect.
+    expect(waited()).toBeLessThanOrEqual(300)
     expect(alive(mark)).toEqual([])
   })
 
@@ -207,7 +218,7 @@ describe('TASK-5: nothing is left', () => {
         },
       })
       expect(pid).toBeGreaterThan(1)
-      await until('it is gone', () => !runs(pid), 2_000)
+      await until('it is gone', () => !runs(pid), 30_000)
     } finally {
       if (pid > 1 && runs(pid)) process.kill(pid, 'SIGKILL')
     }
@@ -220,7 +231,9 @@ describe('TASK-5: nothing is left', () => {
   })
 
   test('what is about to end by itself is heard to its end', async () => {
-    expect(await shell('(sleep 0.03; echo late) & echo done')).toMatchObject({ stdout: 'done\nlate\n' })
+    // Timers are slow here, so that on a busy machine the word still comes before its 100 ms are over.
+    const slow: Clock = { ...clock, timer: (ms, fire) => clock.timer(300 * ms, fire) }
+    expect(await shell('(sleep 0.03; echo late) & echo done', { clock: slow })).toMatchObject({ stdout: 'done\nlate\n' })
   })
 
   test('a cancel long after the end does nothing, and listens no more', async () => {

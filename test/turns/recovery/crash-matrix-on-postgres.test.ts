@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { postgresStore } from 'pawl/postgres'
 import { dropSchemas } from '../../../src/store/postgres/drop-schemas.ts'
-import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { type Ground, matrix } from '../../kit/crash-matrix.ts'
 import { wholeTurn } from './turn-scenarios.ts'
+import { patient } from '../../kit/stores/postgres-clock.ts'
 import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
 
 let server: Server
@@ -19,15 +19,13 @@ afterAll(() => server?.stop())
 
 async function ground(): Promise<Ground> {
   const schema = `turns_${++schemas}`
-  const clock = manualClock()
-  const store = await postgresStore({ connection: server.connection, schema, clock, commit: 'process' })
+  const { store, clock } = await patient((by) => postgresStore({ connection: server.connection, schema, clock: by, commit: 'process' }))
   return {
     clock,
     store,
     async bury(worker) {
       await store.leave(worker)
     },
-    breathe: (times) => new Promise((resolve) => setTimeout(resolve, times < 30 ? 3 : 30)),
     async gone() {
       await store.close()
       await dropSchemas(server.connection, [schema])
@@ -38,7 +36,8 @@ async function ground(): Promise<Ground> {
 // Each n-th place: what differs here is the store, not the turn.
 test(
   'SESS-1 SESS-3: a turn with five tools, an approval and a background task, killed at every eighth recorded write',
-  { timeout: 120_000 },
+  // A safety net.
+  { timeout: 600_000 },
   async () => {
     const { found, deaths } = await matrix(wholeTurn, ground, { every: 8, from: 3 })
     expect(found).toEqual([])

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { nextAfter, timingOf } from '../../src/schedules/cron.ts'
+
+const minute = 60_000
+const day = 86_400_000
+
+// At 01:00Z the clock of Troll goes from 03:00 back to 01:00: every time between them is shown twice.
+const timezone = 'Antarctica/Troll'
+const change = Date.UTC(2026, 9, 25, 1)
+const midnight = Date.UTC(2026, 9, 25)
+
+test('CRON-1: a clock that goes back by two hours runs no slot of the repeated time twice', () => {
+  for (let shown = 60; shown < 180; shown++) {
+    const timing = timingOf({ cron: `${shown % 60} ${Math.floor(shown / 60)} * * *`, timezone }, midnight)
+    // The first pass: two hours ahead of UTC.
+    const slot = midnight + (shown - 120) * minute
+    const following = midnight + day + shown * minute
+    expect(nextAfter(timing, slot - 1), `${shown} minutes after midnight`).toBe(slot)
+    const later = [0, 30, 61, 89, 119].map((minutes) => change + minutes * minute)
+    for (const asked of [slot, ...later])
+      expect(nextAfter(timing, asked), `${shown} minutes after midnight, asked at ${asked - change}`).toBe(following)
+  }
+})
+
+test('CRON-1: asked in any minute of the second pass, a slot at 02:30 is due on the next day', () => {
+  const timing = timingOf({ cron: '30 2 * * *', timezone }, midnight)
+  const due = Array.from({ length: 120 }, (_, minutes) => nextAfter(timing, change + minutes * minute))
+  expect(new Set(due)).toEqual(new Set([midnight + day + 150 * minute]))
+})
