@@ -101,15 +101,7 @@ const strict = await createRuntime({
   policy: {
     rules: [
       { tool: 'refund', when: { cents: { gt: 2000 } }, then: 'ask' },
-      {
-        tool: 'refund',
-        when: { cents: { gt: 100_000 } },
-        then: 'ask',
-        quorum: 2,
-        approvers: 'user:*',
-        separate: true,
-        expires: '1d',
-      },
+      { tool: 'refund', when: { cents: { gt: 100_000 } }, then: 'ask', quorum: 2, approvers: 'user:*', separate: true, expires: '1d' },
       { tool: 'refund', when: { cents: { gt: 1_000_000 } }, then: 'deny', reason: 'Nobody refunds that much here.' },
     ],
   },
@@ -153,12 +145,7 @@ const book = tool({
   input: z.object({ people: z.number() }),
   onCrash: 'rerun', // it waits inside
   async execute({ people }, ctx) {
-    const asked = await ctx.ask({
-      text: 'Inside or outside?',
-      choices: ['inside', 'outside'],
-      default: 'inside',
-      deadline: '10m',
-    })
+    const asked = await ctx.ask({ text: 'Inside or outside?', choices: ['inside', 'outside'], default: 'inside', deadline: '10m' })
     const { answer, by } = await asked.value
     return `${people} seats ${answer as string}, chosen by ${by ?? 'nobody'}`
   },

@@ -6,10 +6,7 @@ import { toolbox } from 'pawl/toolbox'
 
 {
   // #region all
-  const runtime = await createRuntime({
-    store: 'memory:',
-    tools: [...toolbox.files(), ...toolbox.time(), ...toolbox.todos()],
-  })
+  const runtime = await createRuntime({ store: 'memory:', tools: [...toolbox.files(), ...toolbox.time(), ...toolbox.todos()] })
   const session = runtime.session('chat-42')
 
   const [written] = await session.run([{ id: 'c1', name: 'write_file', input: { path: 'notes/today.md', content: '- [ ] call Bea\n' } }])
@@ -46,9 +43,7 @@ import { toolbox } from 'pawl/toolbox'
   // #endregion
 
   // #region delete
-  const [deleted] = await session.run([{ id: 'c7', name: 'delete_file', input: { path: 'trap.txt' } }], {
-    until: 'waiting',
-  })
+  const [deleted] = await session.run([{ id: 'c7', name: 'delete_file', input: { path: 'trap.txt' } }], { until: 'waiting' })
   assert.equal(deleted?.status, 'waiting') // it is destructive: a person decides
   const [item] = await runtime.inbox()
   assert.equal(item?.preview.summary, 'Deletes trap.txt.')

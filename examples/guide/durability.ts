@@ -20,14 +20,9 @@ async function happens(what: string, key?: string): Promise<string> {
   if (process.env.DIE === what) process.kill(process.pid, 'SIGKILL')
   return `${what}: done`
 }
-const bank = {
-  charge: (_order: string, { idempotencyKey }: { idempotencyKey: string }) => happens('charge', idempotencyKey),
-}
+const bank = { charge: (_order: string, { idempotencyKey }: { idempotencyKey: string }) => happens('charge', idempotencyKey) }
 const phone = { text: (_order: string) => happens('text') }
-const depot = {
-  ship: (_order: string) => happens('ship'),
-  find: async (_order: string) => happened().find((each) => each === 'ship'),
-}
+const depot = { ship: (_order: string) => happens('ship'), find: async (_order: string) => happened().find((each) => each === 'ship') }
 const shredder = { shred: (_order: string) => happens('shred') }
 
 const input = z.object({ order: z.string() })
@@ -91,10 +86,7 @@ else {
   for (const effect of ['charge', 'text', 'ship', 'shred']) assert.equal(startAndKillIn(effect), 'SIGKILL')
 
   const [charged, shipped, shredded] = await worker()
-  assert.partialDeepStrictEqual(charged, {
-    status: 'success',
-    value: { charged: 'charge: done', texted: 'step_unknown' },
-  })
+  assert.partialDeepStrictEqual(charged, { status: 'success', value: { charged: 'charge: done', texted: 'step_unknown' } })
   assert.partialDeepStrictEqual(shipped, { status: 'success', value: 'ship' }) // what reconcile found
   assert.equal(shredded?.status, 'unknown') // and not run again
   assert.deepEqual(

@@ -132,12 +132,7 @@ const masks: Hook = {
     parts.map((part) => (part.type === 'text' ? { ...part, text: part.text.replaceAll(/\b\d{16}\b/g, '[card]') } : part)),
 }
 // #endregion
-const card = tool({
-  name: 'card',
-  description: 'The card on file',
-  input: z.object({}),
-  execute: () => '4111111111111111',
-})
+const card = tool({ name: 'card', description: 'The card on file', input: z.object({}), execute: () => '4111111111111111' })
 const masked = await createRuntime({ store: 'memory:', tools: [card], hooks: [masks] })
 const [onFile] = await masked.session('chat-43').run([{ id: 'a', name: 'card' }])
 assert.partialDeepStrictEqual(onFile, { value: '4111111111111111', parts: [{ type: 'text', text: '[card]' }] })

@@ -31,11 +31,7 @@ const remind = tool({
   const { runtime, clock, session, logged } = await testRuntime({ tools: [remind] })
   const call = session.call(remind, { to: 'ada@example.org' })
   await clock.advance('7d') // a week, in no time
-  assert.partialDeepStrictEqual(await call.outcome, {
-    status: 'success',
-    value: 'sent to ada@example.org',
-    attempts: 1,
-  })
+  assert.partialDeepStrictEqual(await call.outcome, { status: 'success', value: 'sent to ada@example.org', attempts: 1 })
   assert.deepEqual(logged, []) // nothing was worth a line
   await runtime.close()
   // #endregion

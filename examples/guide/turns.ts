@@ -26,12 +26,7 @@ try {
   const runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}`, tools: [lookUp], models: [model] })
   const session = runtime.session('chat-42', { principal: 'user:ada' })
 
-  const turn = session.turn({
-    model: 'desk-model',
-    instructions: 'Be brief.',
-    message: 'How much was order A1?',
-    id: 'msg-7',
-  })
+  const turn = session.turn({ model: 'desk-model', instructions: 'Be brief.', message: 'How much was order A1?', id: 'msg-7' })
   const outcome = await turn.outcome // after a crash, ask for the same turn again, in any process: it goes on where it stands
   assert.equal(outcome.status === 'success' && outcome.value.text, 'Order A1 was 42.00 €.')
   // #endregion
@@ -66,12 +61,8 @@ try {
   })
   // #endregion
 
-  const specialist = scriptedModel([{ call: { name: 'place_order', input: { item: 'kettle' } } }], {
-    name: 'specialist-model',
-  })
-  const clerk = scriptedModel([{ call: { name: 'ask_a_specialist', input: { about: 'They want a kettle' } } }], {
-    name: 'clerk',
-  })
+  const specialist = scriptedModel([{ call: { name: 'place_order', input: { item: 'kettle' } } }], { name: 'specialist-model' })
+  const clerk = scriptedModel([{ call: { name: 'ask_a_specialist', input: { about: 'They want a kettle' } } }], { name: 'clerk' })
   // #region frames
   const shop = await createRuntime({
     store: 'memory:',
@@ -104,13 +95,7 @@ try {
   await office.close()
 
   const reader = scriptedModel(['Nothing to read.', 'I can read now.'], { name: 'reader' })
-  const read = tool({
-    name: 'read',
-    description: 'Read a file',
-    input: z.object({}),
-    hints: { readOnly: true },
-    execute: () => 'text',
-  })
+  const read = tool({ name: 'read', description: 'Read a file', input: z.object({}), hints: { readOnly: true }, execute: () => 'text' })
   // #region capabilities
   const library = await createRuntime({
     store: 'memory:',
