@@ -210,7 +210,7 @@ export class OpenTurn {
   /** True if something was summed up. */
   #sumUp(
     model: Model,
-    how: { limit: number; documents?: number; whole?: true },
+    how: { limit: number; keep?: number; whole?: true },
     more: Pick<KeptMessage, 'tooLong'> = {},
   ): Promise<boolean> {
     return sumUp(this.#host, this.#execution, this.#history, {
@@ -291,7 +291,7 @@ export class OpenTurn {
     try {
       const isShorter = await this.#sumUp(
         model,
-        { limit, documents: before === 0 ? limit : 0, whole: true },
+        { limit, keep: before === 0 ? limit : 0, whole: true },
         { tooLong: before + 1 },
       )
       return isShorter ? null : error
