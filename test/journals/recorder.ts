@@ -1,0 +1,142 @@
+// Records every change that passes the store port. render.ts makes a golden journal of the recording.
+
+import type { CallPosition } from '../../src/journal/call-state.ts'
+import type { Change, Committed, Store, Written } from '../../src/store/store.ts'
+
+/** How the store answered: it is on record, a guard refused it, or it failed. */
+export type Answer = 'ok' | `refused: ${string}` | 'failed' | 'no answer'
+
+export type Entry =
+  | { readonly kind: 'change'; readonly change: Change; answer: Answer }
+  | { readonly kind: 'claim'; readonly uid: string; readonly fence: number; readonly deaths: number }
+  | { readonly kind: 'erase'; readonly query: object; answer: unknown }
+
+export interface Recording {
+  readonly entries: readonly Entry[]
+  /** The position of every call, by uid. */
+  readonly positions: ReadonlyMap<string, CallPosition>
+  /** The call and the name of every wait, by id. */
+  readonly waits: ReadonlyMap<string, { readonly call: string; readonly name: string }>
+  /** Ids of the workers, in the order in which they took their first lease. */
+  readonly workers: readonly string[]
+  /** Names of the settings that were read or written. */
+  readonly settings: ReadonlySet<string>
+  /** Collections that were read or written. */
+  readonly collections: ReadonlySet<string>
+}
+
+export class Recorder implements Recording {
+  readonly entries: Entry[] = []
+  readonly positions = new Map<string, CallPosition>()
+  readonly waits = new Map<string, { call: string; name: string }>()
+  readonly workers: string[] = []
+  readonly settings = new Set<string>()
+  readonly collections = new Set<string>()
+  /** Grows with every use of the store: as long as it does, something is going on. */
+  uses = 0
+  #pending = 0
+
+  /** No promise of the store is without its answer. */
+  get idle(): boolean {
+    return this.#pending === 0
+  }
+
+  wrap(store: Store): Store {
+    const methods = Object.entries(store).map(([name, method]) => [
+      name,
+      typeof method === 'function' ? (...args: never[]) => this.#used((method as (...args: never[]) => unknown)(...args)) : method,
+    ])
+    const all = Object.fromEntries(methods) as Store
+    return {
+      ...all,
+      commit: (change) => {
+        const entry = this.#change(change)
+        const answer = store.commit(change).then(
+          (committed) => ((entry.answer = answerOf(committed)), committed),
+          (error: unknown) => {
+            entry.answer = 'failed'
+            throw error
+          },
+        )
+        return this.#used(answer) as Promise<Committed>
+      },
+      write: (change, heard, how) => {
+        const entry = this.#change(change)
+        this.uses++
+        store.write(
+          change,
+          (answer) => {
+            entry.answer = answerOf(answer)
+            this.uses++
+            heard(answer)
+          },
+          how,
+        )
+      },
+      claim: (worker, tools, limit) => {
+        const claimed = (calls: Awaited<ReturnType<Store['claim']>>): typeof calls => {
+          for (const { uid, fence, deaths } of calls) this.entries.push({ kind: 'claim', uid, fence, deaths })
+          return calls
+        }
+        const calls = store.claim(worker, tools, limit)
+        return calls instanceof Promise ? (this.#used(calls.then(claimed)) as typeof calls) : claimed(calls)
+      },
+      erase: (query) => {
+        const entry: Entry = { kind: 'erase', query, answer: 'no answer' }
+        this.entries.push(entry)
+        const page = store.erase(query)
+        const erased = (answer: Awaited<typeof page>): typeof answer => ((entry.answer = answer), answer)
+        return page instanceof Promise ? (this.#used(page.then(erased)) as typeof page) : erased(page)
+      },
+      renew: (worker, leaseMs) => {
+        if (!this.workers.includes(worker)) this.workers.push(worker)
+        return store.renew(worker, leaseMs)
+      },
+      kept: (name) => {
+        this.collections.add(name.of)
+        return all.kept(name)
+      },
+      keptOf: (query) => {
+        this.collections.add(query.of)
+        return all.keptOf(query)
+      },
+      keptIn: (of, scope) => {
+        for (const each of of) this.collections.add(each)
+        return all.keptIn(of, scope)
+      },
+      setting: (key, ifAbsent) => {
+        this.settings.add(key)
+        return all.setting(key, ifAbsent)
+      },
+      settingNow: (key) => {
+        this.settings.add(key)
+        return all.settingNow(key)
+      },
+      onHint: (listener) => store.onHint(listener),
+    }
+  }
+
+  #change(change: Change): Entry & { kind: 'change' } {
+    const entry = { kind: 'change' as const, change, answer: 'no answer' as Answer }
+    this.entries.push(entry)
+    if (change.insertCall) this.positions.set(change.insertCall.uid, change.insertCall.position)
+    for (const { id, call, name } of change.insertWaits ?? []) this.waits.set(id, { call, name })
+    for (const { of } of change.keep ?? []) this.collections.add(of)
+    return entry
+  }
+
+  #used(answer: unknown): unknown {
+    this.uses++
+    if (!(answer instanceof Promise)) return answer
+    this.#pending++
+    return answer.finally(() => {
+      this.#pending--
+      this.uses++
+    })
+  }
+}
+
+function answerOf(answer: Written): Answer {
+  if ('failed' in answer) return 'failed'
+  return answer.ok ? 'ok' : `refused: ${answer.refused.kind}`
+}
