@@ -1,6 +1,7 @@
 // Renders a recording as a golden journal: the changes of each call in their order, the values of each document in their order.
 // The order between calls is left out, because a change that only reorders independent calls is no change of behaviour.
 
+import { createHash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../src/journal/call-state.ts'
 import type { NewEvent } from '../../src/journal/event.ts'
 import type { Change, Guard, KeptName } from '../../src/store/store.ts'
@@ -34,6 +35,11 @@ export function render(recording: Recording, returned: unknown): Journal {
   const sessions: Rows = {}
   const erasures: Plain[] = []
   const progress = new Map<string, Record<string, unknown>>()
+  /** A position has one group, also where two workers put the call on record: one of them was refused. */
+  const groupOf = (uid: string): Plain[] => {
+    const position = recording.positions.get(uid)
+    return (calls[position ? positionText(position) : uid] ??= [])
+  }
   for (const entry of recording.entries) {
     if (entry.kind === 'erase') {
       erasures.push(plain({ query: entry.query, answer: entry.answer }))
@@ -41,13 +47,13 @@ export function render(recording: Recording, returned: unknown): Journal {
     }
     if (entry.kind === 'claim') {
       const { uid, fence, deaths } = entry
-      ;(calls[uid] ??= []).push({ claim: fence, deaths })
+      groupOf(uid).push({ claim: fence, deaths })
       progress.set(uid, { ...progress.get(uid), deaths })
       continue
     }
     const subject = subjectOf(entry.change, recording)
     const change = renderChange(entry, subject, progress)
-    if (subject !== null) (calls[subject] ??= []).push(change)
+    if (subject !== null) groupOf(subject).push(change)
     else (sessions[sessionOf(entry.change)] ??= []).push(change)
     for (const { value, secret, ...name } of entry.change.keep ?? []) {
       const row = given({ by: subject ?? undefined, secret, value: value === null ? null : parsed(value) })
@@ -195,30 +201,33 @@ function named({ calls, documents, sessions, erasures, returned }: Journal, { po
   const text = (value: string): string => value.replace(idShape, (id) => nameOf(id))
   const walk = (value: unknown, field = ''): Plain => {
     if (typeof value === 'number') return value >= start && value < end ? `t+${value - start}` : value
-    if (typeof value === 'string') return value.startsWith('~1.') ? '<sealed>' : text(value)
+    if (typeof value === 'string') {
+      const inner = value.length > 80 && /^[[{]/.test(value) ? parsed(value) : undefined
+      if (inner !== undefined && typeof inner === 'object' && !('text' in (inner as object))) return { '<json>': walk(inner) }
+      return value.startsWith('~1.') ? '<sealed>' : shortened(text(value))
+    }
     if (value instanceof Uint8Array) return `<${value.length} bytes>`
     if (Array.isArray(value)) return value.map((each) => walk(each, field))
     if (typeof value === 'object' && value !== null)
       return Object.fromEntries(Object.entries(given(value)).map(([key, each]) => [text(key), walk(each, key)]))
     return plain(value)
   }
-  const byName = (rows: Rows, key: (raw: string) => string): Rows => {
-    const sorted = Object.entries(rows).toSorted(([a], [b]) => (key(a) < key(b) ? -1 : 1))
-    return Object.fromEntries(sorted.map(([raw, entries]) => [text(raw), entries.map((each) => walk(each))]))
-  }
-  // Calls come in the order of their positions: ids that appear in them first are numbered first.
-  const place = (uid: string): string => {
-    const position = positions.get(uid)
-    return position ? positionText(position) : uid
+  const sorted = (rows: Rows): Rows => {
+    const groups = Object.entries(rows).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    return Object.fromEntries(groups.map(([raw, entries]) => [text(raw), entries.map((each) => walk(each))]))
   }
   return {
-    calls: byName(calls, place),
-    documents: byName(documents, (key) => key),
-    sessions: byName(sessions, (key) => key),
+    calls: sorted(calls),
+    documents: sorted(documents),
+    sessions: sorted(sessions),
     erasures: erasures.map((each) => walk(each)),
     returned: walk(returned),
   }
 }
+
+const longest = 600
+const shortened = (text: string): string =>
+  text.length <= longest ? text : `${text.slice(0, 40)}<${text.length} characters, ${createHash('sha256').update(text).digest('hex').slice(0, 16)}>`
 
 /** JSON with small objects on one line, and every text that is longer than a word or two on a line of its own. */
 export function print(value: unknown, indent = ''): string {
