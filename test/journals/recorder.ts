@@ -21,8 +21,6 @@ export interface Recording {
   readonly workers: readonly string[]
   /** Names of the settings that were read or written. */
   readonly settings: ReadonlySet<string>
-  /** Collections that were read or written. */
-  readonly collections: ReadonlySet<string>
 }
 
 export class Recorder implements Recording {
@@ -31,7 +29,6 @@ export class Recorder implements Recording {
   readonly waits = new Map<string, { call: string; name: string }>()
   readonly workers: string[] = []
   readonly settings = new Set<string>()
-  readonly collections = new Set<string>()
   /** Grows with every use of the store: as long as it does, something is going on. */
   uses = 0
   #pending = 0
@@ -92,18 +89,6 @@ export class Recorder implements Recording {
         if (!this.workers.includes(worker)) this.workers.push(worker)
         return store.renew(worker, leaseMs)
       },
-      kept: (name) => {
-        this.collections.add(name.of)
-        return all.kept(name)
-      },
-      keptOf: (query) => {
-        this.collections.add(query.of)
-        return all.keptOf(query)
-      },
-      keptIn: (of, scope) => {
-        for (const each of of) this.collections.add(each)
-        return all.keptIn(of, scope)
-      },
       setting: (key, ifAbsent) => {
         this.settings.add(key)
         return all.setting(key, ifAbsent)
@@ -121,7 +106,6 @@ export class Recorder implements Recording {
     this.entries.push(entry)
     if (change.insertCall) this.positions.set(change.insertCall.uid, change.insertCall.position)
     for (const { id, call, name } of change.insertWaits ?? []) this.waits.set(id, { call, name })
-    for (const { of } of change.keep ?? []) this.collections.add(of)
     return entry
   }
 

@@ -227,7 +227,9 @@ function named({ calls, documents, sessions, erasures, returned }: Journal, { po
 
 const longest = 600
 const shortened = (text: string): string =>
-  text.length <= longest ? text : `${text.slice(0, 40)}<${text.length} characters, ${createHash('sha256').update(text).digest('hex').slice(0, 16)}>`
+  text.length <= longest
+    ? text
+    : `${text.slice(0, 40)}<${text.length} characters, ${createHash('sha256').update(text).digest('hex').slice(0, 16)}>`
 
 /** JSON with small objects on one line, and every text that is longer than a word or two on a line of its own. */
 export function print(value: unknown, indent = ''): string {

@@ -81,7 +81,7 @@ export const admission: Readonly<Record<string, Scenario>> = {
     const runtime = await world.run([work(() => 'same', { input: order })], { budgets: { session: { invalid: 1 } } })
     for (const name of ['b1', 'b2']) await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: {} }], { batch: name }))
   },
-  'an old version of the arguments is asked again with another content': async (world) => {
+  'a call is asked for again with other arguments': async (world) => {
     const runtime = await world.run([work((input) => input)])
     await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: { n: 1 } }], batch))
     return await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: { n: 2 } }], batch)).catch(String)

@@ -47,6 +47,11 @@ export const people: Readonly<Record<string, Scenario>> = {
   'an approval is given': decided([{ approve: true, by: 'user:bea', reason: 'Looks right' }]),
   'an approval is denied': decided([{ deny: true, by: 'user:bea', reason: 'Too much' }]),
   'an approval with other arguments': decided([{ approve: true, edit: { n: 2 }, by: 'user:bea' }]),
+  'changed arguments go through hooks and prepare again': decided(
+    [{ approve: true, edit: { n: 2 }, by: 'user:bea' }],
+    [work((input) => input, { approval: 'always', prepare: (input) => ({ input: { ...(input as object), prepared: true } }) })],
+    { hooks: [{ name: 'guard', before: ({ input }) => ({ replace: { ...(input as object), seen: true } }) }] },
+  ),
   'an approval expires': decided([], [approved], { policy: { approvals: { expires: '10m' } } }),
   'an approval is decided twice': decided([
     { approve: true, by: 'user:bea' },

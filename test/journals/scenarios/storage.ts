@@ -47,7 +47,9 @@ export const storage: Readonly<Record<string, Scenario>> = {
     return [changed, await files.remove('/empty', { recursive: true }), await files.remove('/none'), (await files.list('/')).entries]
   }),
   'a body writes a file, dies and writes it again': async (world) => {
-    const writes = work(async (_, ctx) => ((await ctx.files.write('/a.txt', `attempt ${ctx.attempt}`)).path, ctx.attempt), { onCrash: 'rerun' })
+    const writes = work(async (_, ctx) => ((await ctx.files.write('/a.txt', `attempt ${ctx.attempt}`)).path, ctx.attempt), {
+      onCrash: 'rerun',
+    })
     const first = await world.open({ tools: [writes] }, { event: 'call.settled', when: 'before' })
     void first.runtime.session('s').run(calls, batch)
     await world.advance('1s')

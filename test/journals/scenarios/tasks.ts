@@ -10,7 +10,11 @@ const start = { tool: 'work', id: 'task-1', title: 'The work' } as const
 
 /** One task on one worker; `meanwhile` is what happens to it. */
 const one =
-  (tool: Tool, meanwhile: (session: Session, world: World, runtime: Runtime) => Promise<unknown> = async () => {}, more: object = {}): Scenario =>
+  (
+    tool: Tool,
+    meanwhile: (session: Session, world: World, runtime: Runtime) => Promise<unknown> = async () => {},
+    more: object = {},
+  ): Scenario =>
   async (world) => {
     const runtime = await world.run([tool])
     const session = runtime.session('s', { principal: 'user:ada' })
@@ -50,7 +54,10 @@ const tells = task(async (ctx) => {
 })
 
 const emits = (more: object, execute: (ctx: ToolContext) => unknown): Tool =>
-  work((_, ctx) => execute(ctx), { ...rerun, background: { events: { deployed: { wake: true }, finished: { terminal: 'succeeded' } }, ...more } })
+  work((_, ctx) => execute(ctx), {
+    ...rerun,
+    background: { events: { deployed: { wake: true }, finished: { terminal: 'succeeded' } }, ...more },
+  })
 
 export const tasks: Readonly<Record<string, Scenario>> = {
   'a task starts and succeeds': one(task(() => 'done')),
@@ -169,7 +176,7 @@ export const tasks: Readonly<Record<string, Scenario>> = {
       async (_, ctx) => {
         const { id } = await ctx.tasks.start({ tool: 'hears' })
         await ctx.tasks.signal(id, 'go', 7)
-        return (await ctx.tasks.wait(id)).summary
+        return (await ctx.tasks.wait(id, { timeout: '1h' })).summary
       },
       { onCrash: 'rerun' },
     )
@@ -177,7 +184,10 @@ export const tasks: Readonly<Record<string, Scenario>> = {
     return world.outcome(runtime.session('s').run([{ id: 'a', name: 'work' }], batch))
   },
   'a model starts, lists, reads, messages, waits for and cancels a task': async (world) => {
-    const runtime = await world.run([task(async (ctx) => (await ctx.task?.receive())?.text), task(never, { name: 'long', background: { grace: '1s' } })])
+    const runtime = await world.run([
+      task(async (ctx) => (await ctx.task?.receive())?.text),
+      task(never, { name: 'long', background: { grace: '1s' } }),
+    ])
     const session = runtime.session('s')
     const told: unknown[] = []
     const call = async (id: string, name: string, input: object): Promise<Record<string, string>> => {
@@ -198,7 +208,8 @@ export const tasks: Readonly<Record<string, Scenario>> = {
   'too many tasks of a model': async (world) => {
     const runtime = await world.run([task(never, { background: { grace: '1s' } })], { limits: { tasksPerSession: 1 } })
     const session = runtime.session('s')
-    const spawn = (id: string) => world.outcome(session.run([{ id, name: 'spawn_background', input: { tool: 'work', args: {} } }], { batch: id }))
+    const spawn = (id: string) =>
+      world.outcome(session.run([{ id, name: 'spawn_background', input: { tool: 'work', args: {} } }], { batch: id }))
     await spawn('m1')
     const refused = await spawn('m2')
     await session.tasks.start({ tool: 'work', id: 'waits' })
@@ -284,7 +295,10 @@ export const tasks: Readonly<Record<string, Scenario>> = {
     await tasks.start(start)
     return [before ?? null, await world.outcome(tasks.wait('task-1'))]
   },
-  'a worker dies when a task is on record': lost(task(() => 1), { event: 'task.created', when: 'after' }),
+  'a worker dies when a task is on record': lost(
+    task(() => 1),
+    { event: 'task.created', when: 'after' },
+  ),
   'a worker dies before the end of a task is on record': lost(
     task((ctx) => (ctx.output('a line\n'), ctx.attempt)),
     { event: 'call.settled', when: 'before' },
@@ -299,7 +313,10 @@ export const tasks: Readonly<Record<string, Scenario>> = {
     { wake: 'on_activity' },
   ),
   'a task parks on a later of the outside': one(
-    work(async (_, ctx) => ctx.later({ name: 'job', announce: { type: 'job.wanted' } }), { input: object, background: { recovery: 'external' } }),
+    work(async (_, ctx) => ctx.later({ name: 'job', announce: { type: 'job.wanted' } }), {
+      input: object,
+      background: { recovery: 'external' },
+    }),
     ({ tasks }) => tasks.cancel('task-1', 'Job was dropped'),
   ),
   'a task has a deadline': one(task(never, { background: { grace: '1s' } }), undefined, { deadline: Date.UTC(2026, 0, 1, 0, 5) }),

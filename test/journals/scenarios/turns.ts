@@ -38,7 +38,10 @@ const dies =
   (death: Death, lines: readonly Line[], tools: readonly Tool[] = [look]): Scenario =>
   async (world) => {
     const first = await world.open({ tools, models: [model(lines)] }, death)
-    void first.runtime.session('s').turn(turn).outcome.catch(() => {})
+    void first.runtime
+      .session('s')
+      .turn(turn)
+      .outcome.catch(() => {})
     await world.advance('1s')
     first.die()
     const asked = model(lines)
@@ -63,10 +66,13 @@ export const turns: Readonly<Record<string, Scenario>> = {
     const next = await world.outcome(session.turn({ ...turn, id: 'turn-2', message: 'Next' }).outcome)
     return { first, same, other, next }
   },
-  'a call fails, one has invalid arguments and one has no tool': one([calls('bad', 'strict', 'absent'), 'Sorry.'], [
-    work(() => Promise.reject(new Error('broken')), { name: 'bad' }),
-    work(() => 1, { name: 'strict', input: { type: 'object', properties: { n: { type: 'string' } } } }),
-  ]),
+  'a call fails, one has invalid arguments and one has no tool': one(
+    [calls('bad', 'strict', 'absent'), 'Sorry.'],
+    [
+      work(() => Promise.reject(new Error('broken')), { name: 'bad' }),
+      work(() => 1, { name: 'strict', input: { type: 'object', properties: { n: { type: 'string' } } } }),
+    ],
+  ),
   'an approval in a turn': one([calls('refund'), 'Done.'], [approved], {}, async (_, world) => world.advance('1s')),
   'an approval in a turn is given': async (world) => {
     const runtime = await world.run([approved], { models: [model([calls('refund'), 'Done.'])] })
@@ -95,25 +101,34 @@ export const turns: Readonly<Record<string, Scenario>> = {
   'a turn is cancelled while a call runs': one([calls('slow'), 'Never said.'], [work(never, { name: 'slow' })], {}, (_, __, open) =>
     open.cancel('Stop it', 'user:ada'),
   ),
-  'a turn is cancelled while the model is asked': one(['Never said.'], [], { model: { wait: never } }, (_, __, open) => open.cancel('Stop it')),
+  'a turn is cancelled while the model is asked': one(['Never said.'], [], { model: { wait: never } }, (_, __, open) =>
+    open.cancel('Stop it'),
+  ),
   'the model fails and is asked again': one([{ say: 'Hello.', fails: { times: 2, afterMs: 1_000 } }]),
   'the model fails for good': one([{ say: 'Hello.', fails: { times: 99, retryable: false, what: 'no such model' } }]),
   'a turn reaches its limit of steps': one([calls('look'), calls('look'), 'Never said.'], [look], { turn: { limits: { steps: 2 } } }),
   'a turn reaches its limit of time': one([calls('slow'), 'Never said.'], [work(never, { name: 'slow', timeout: '1h' })], {
     turn: { limits: { time: '1m' } },
   }),
-  'too many invalid calls in a row': one([calls('strict'), calls('strict'), 'x'], [work(() => 1, { name: 'strict', input: { type: 'object', required: ['x'] } })], {
-    turn: { limits: { invalid: 2 } },
-  }),
+  'too many invalid calls in a row': one(
+    [calls('strict'), calls('strict'), 'x'],
+    [work(() => 1, { name: 'strict', input: { type: 'object', required: ['x'] } })],
+    {
+      turn: { limits: { invalid: 2 } },
+    },
+  ),
   'the conversation is summed up': async (world) => {
     const long = 'word '.repeat(300)
     const lines: Line[] = [{ when: /User: /, say: 'They talked.' }, long, 'Second.', 'Third.']
     const session = (await world.run([], { models: [model(lines, { contextTokens: 1_000 })] })).session('s')
-    for (const n of [1, 2, 3])
-      await world.outcome(session.turn({ ...turn, id: `turn-${n}`, message: `${n} ${long}` }).outcome)
+    for (const n of [1, 2, 3]) await world.outcome(session.turn({ ...turn, id: `turn-${n}`, message: `${n} ${long}` }).outcome)
     return (await session.messages.list()).map(({ message }) => message.role)
   },
-  'the model says that it was given too much': one([{ when: /User: /, say: 'Short.' }, calls('look'), { say: 'Done.', fails: { times: 1, tooLong: true } }]),
+  'the model says that it was given too much': one([
+    { when: /User: /, say: 'Short.' },
+    calls('look'),
+    { say: 'Done.', fails: { times: 1, tooLong: true } },
+  ]),
   'a tool finishes the turn, and another one is not heard': one(
     [calls('order', 'order')],
     [work((input) => result('Placed', { control: { finish: { n: input.n as number } } }), { name: 'order' })],
@@ -149,12 +164,16 @@ export const turns: Readonly<Record<string, Scenario>> = {
     [{ call: { name: 'tool_search', input: { query: 'weather' } } }, calls('weather'), 'Sunny.'],
     [look, work(() => 'sun', { name: 'weather', description: 'The weather of a place', defer: 'always', hints: { readOnly: true } })],
   ),
-  'a body asks a model': one([calls('sum'), 'Done.'], [
-    work(async (_, ctx) => [(await ctx.complete('Sum up')).text, (await ctx.complete({ prompt: 'Sum up', name: 'named' })).text], {
-      name: 'sum',
-      onCrash: 'rerun',
-    }),
-  ], { options: { models: [model([{ when: 'Sum up', say: 'A sum.' }, calls('sum'), 'Done.'])] } }),
+  'a body asks a model': one(
+    [calls('sum'), 'Done.'],
+    [
+      work(async (_, ctx) => [(await ctx.complete('Sum up')).text, (await ctx.complete({ prompt: 'Sum up', name: 'named' })).text], {
+        name: 'sum',
+        onCrash: 'rerun',
+      }),
+    ],
+    { options: { models: [model([{ when: 'Sum up', say: 'A sum.' }, calls('sum'), 'Done.'])] } },
+  ),
   'an agent works for a turn': async (world) => {
     const helper = agent({
       name: 'research',
@@ -180,12 +199,20 @@ export const turns: Readonly<Record<string, Scenario>> = {
   },
   'a worker dies while an agent works': async (world) => {
     const open = (): Tool[] => [
-      agent({ name: 'research', description: 'Finds out', model: scriptedModel([calls('look'), 'Found.'], { name: 'helper' }), tools: ['look'] }),
+      agent({
+        name: 'research',
+        description: 'Finds out',
+        model: scriptedModel([calls('look'), 'Found.'], { name: 'helper' }),
+        tools: ['look'],
+      }),
       look,
     ]
     const lines: Line[] = [{ call: { name: 'research', input: { task: 'Kettles' } } }, 'Done.']
     const first = await world.open({ tools: open(), models: [model(lines)] }, { event: 'turn.answered', nth: 3, when: 'before' })
-    void first.runtime.session('s').turn(turn).outcome.catch(() => {})
+    void first.runtime
+      .session('s')
+      .turn(turn)
+      .outcome.catch(() => {})
     await world.advance('1s')
     const session = (await world.run(open(), { models: [model(lines)] })).session('s')
     await world.advance('1m')
@@ -215,7 +242,10 @@ export const turns: Readonly<Record<string, Scenario>> = {
   'a worker dies while a call of a turn waits for a person': async (world) => {
     const lines = [calls('refund'), 'Done.']
     const first = await world.open({ tools: [approved], models: [model(lines)] })
-    void first.runtime.session('s').turn(turn).outcome.catch(() => {})
+    void first.runtime
+      .session('s')
+      .turn(turn)
+      .outcome.catch(() => {})
     await world.advance('1s')
     first.die()
     const runtime = await world.run([approved], { models: [model(lines)] })

@@ -36,6 +36,23 @@ export const waits: Readonly<Record<string, Scenario>> = {
   'an answer does not match the output schema': answered('parks', { value: 'text' }, { output: { type: 'number' } }),
   'a body waits and is answered': answered('waits', { value: 'yes' }),
   'a body waits and is answered with a failure': answered('waits', { failure: { code: 'declined', message: 'No' } }),
+  'a parked call is charged for the time before it parked': async (world) => {
+    const keys: string[] = []
+    const parks = work(
+      async (_, ctx) => {
+        await ctx.sleep('2s')
+        const made = await ctx.later({ deadline: '1h' })
+        keys.push(made.key)
+        return made
+      },
+      { onCrash: 'rerun' },
+    )
+    const runtime = await world.run([parks], { budgets: { session: { time: '1h', cost: 10 } } })
+    const running = runtime.session('s').run(calls, batch)
+    await world.advance('1m')
+    await runtime.resolve(keys[0] ?? '', { value: 1 })
+    return world.outcome(running)
+  },
   'a wait times out': async (world) => {
     const runtime = await world.run([later('parks').tool])
     return world.outcome(runtime.session('s').run(calls, batch))
