@@ -27,7 +27,7 @@ export interface Journal {
 
 const plain = (value: unknown): Plain => value as Plain
 const given = (fields: object): Record<string, Plain> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Record<string, Plain>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
 export function render(recording: Recording, returned: unknown): Journal {
   const calls: Rows = {}
@@ -199,7 +199,7 @@ function named({ calls, documents, sessions, erasures, returned }: Journal, { po
     return name
   }
   const text = (value: string): string => value.replace(idShape, (id) => nameOf(id))
-  const walk = (value: unknown, field = ''): Plain => {
+  const walk = (value: unknown): Plain => {
     if (typeof value === 'number') return value >= start && value < end ? `t+${value - start}` : value
     if (typeof value === 'string') {
       const inner = value.length > 80 && /^[[{]/.test(value) ? parsed(value) : undefined
@@ -207,9 +207,9 @@ function named({ calls, documents, sessions, erasures, returned }: Journal, { po
       return value.startsWith('~1.') ? '<sealed>' : shortened(text(value))
     }
     if (value instanceof Uint8Array) return `<${value.length} bytes>`
-    if (Array.isArray(value)) return value.map((each) => walk(each, field))
+    if (Array.isArray(value)) return value.map((each) => walk(each))
     if (typeof value === 'object' && value !== null)
-      return Object.fromEntries(Object.entries(given(value)).map(([key, each]) => [text(key), walk(each, key)]))
+      return Object.fromEntries(Object.entries(given(value)).map(([key, each]) => [text(key), walk(each)]))
     return plain(value)
   }
   const sorted = (rows: Rows): Rows => {

@@ -75,8 +75,7 @@ export async function play(scenario: Scenario, kind: 'memory' | 'sqlite'): Promi
     settle,
     async outcome(promise) {
       let over = false
-      const done = (): void => void (over = true)
-      promise.then(done, done)
+      void promise.catch(() => {}).finally(() => (over = true))
       for (const ms of [0, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000]) {
         await advance(ms)
         if (over) return promise

@@ -13,8 +13,7 @@ export const work = (execute: Body, more: More = {}): Tool =>
   tool({ name: 'work', description: 'Works', input: object, execute, ...more } as Parameters<typeof tool>[0])
 
 /** One that has no body, as the caller runs it. */
-export const bodiless = (more: More): Tool =>
-  tool({ name: 'work', description: 'Works', input: object, ...more } as Parameters<typeof tool>[0])
+export const bodiless = (more: More): Tool => tool({ name: 'work', description: 'Works', input: object, ...more })
 
 export const calls = [{ id: 'a', name: 'work', input: {} }]
 export const batch = { batch: 'b' }

@@ -33,7 +33,7 @@ async function decide(world: World, runtime: Runtime, decisions: readonly InboxD
 }
 
 const asks = (more: object): Tool =>
-  work(async (_, ctx) => (await (await ctx.ask({ text: 'Which size?', deadline: '1h', ...more })).value) as unknown, { onCrash: 'rerun' })
+  work(async (_, ctx) => (await ctx.ask({ text: 'Which size?', deadline: '1h', ...more })).value, { onCrash: 'rerun' })
 
 const connects = work(
   async (_, ctx) => {
@@ -122,7 +122,7 @@ export const people: Readonly<Record<string, Scenario>> = {
   'a secret is asked for': decided(
     [{ answer: 'hunter2-hunter2', by: 'user:bea' }],
     [
-      work(async (_, ctx) => String((await (await ctx.ask({ text: 'Password?', secret: true })).value).answer).length, {
+      work(async (_, ctx) => JSON.stringify((await (await ctx.ask({ text: 'Password?', secret: true })).value).answer).length, {
         onCrash: 'rerun',
       }),
     ],

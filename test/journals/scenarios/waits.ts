@@ -40,7 +40,7 @@ export const waits: Readonly<Record<string, Scenario>> = {
     const keys: string[] = []
     const parks = work(
       async (_, ctx) => {
-        await ctx.sleep('2s')
+        await new Promise<void>((resolve) => void world.clock.timer(2_000, resolve))
         const made = await ctx.later({ deadline: '1h' })
         keys.push(made.key)
         return made
