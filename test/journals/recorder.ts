@@ -10,6 +10,8 @@ export type Entry =
   | { readonly kind: 'change'; readonly change: Change; answer: Answer }
   | { readonly kind: 'claim'; readonly uid: string; readonly fence: number; readonly deaths: number }
   | { readonly kind: 'erase'; readonly query: object; answer: unknown }
+  /** Code of a tool ran. `unwritten`: how many changes of its call had no answer yet. */
+  | { readonly kind: 'effect'; readonly position: string; readonly what: string; readonly unwritten: number }
 
 export interface Recording {
   readonly entries: readonly Entry[]
@@ -23,6 +25,19 @@ export interface Recording {
   readonly settings: ReadonlySet<string>
 }
 
+/** Whose code it was: the position of its call without tenant and occurrence. */
+interface Body {
+  readonly session: string
+  readonly batch: string
+  readonly callId: string
+}
+
+let current: Recorder | null = null
+/** A recorder for a scenario. They run one after the other: what bodies do from now on belongs to this one. */
+export const startRecording = (): Recorder => (current = new Recorder())
+/** Code of a tool runs. */
+export const did = ({ session, batch, callId }: Body, what: string): void => current?.did(`${session}/${batch}/${callId}#0`, what)
+
 export class Recorder implements Recording {
   readonly entries: Entry[] = []
   readonly positions = new Map<string, CallPosition>()
@@ -32,6 +47,15 @@ export class Recorder implements Recording {
   /** Grows with every use of the store: as long as it does, something is going on. */
   uses = 0
   #pending = 0
+
+  did(position: string, what: string): void {
+    const uids = [...this.positions].filter(([, each]) => `${each.session}/${each.batch}/${each.id}#0` === position).map(([uid]) => uid)
+    const isOpen = (entry: Entry): boolean =>
+      entry.kind === 'change' &&
+      entry.answer === 'no answer' &&
+      uids.some((uid) => entry.change.updateCall?.uid === uid || entry.change.steps?.[0]?.call === uid)
+    this.entries.push({ kind: 'effect', position, what, unwritten: this.entries.filter(isOpen).length })
+  }
 
   /** No promise of the store is without its answer. */
   get idle(): boolean {

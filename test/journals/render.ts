@@ -45,6 +45,11 @@ export function render(recording: Recording, returned: unknown): Journal {
       erasures.push(plain({ query: entry.query, answer: entry.answer }))
       continue
     }
+    if (entry.kind === 'effect') {
+      const { position, what, unwritten } = entry
+      ;(calls[position] ??= []).push({ runs: what, ...(unwritten === 0 ? {} : { unwritten }) })
+      continue
+    }
     if (entry.kind === 'claim') {
       const { uid, fence, deaths } = entry
       groupOf(uid).push({ claim: fence, deaths })

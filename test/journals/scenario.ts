@@ -8,7 +8,7 @@ import { manualClock, memoryStore } from 'pawl/testing'
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { milliseconds } from '../../src/kernel/duration.ts'
-import { Recorder, type Recording } from './recorder.ts'
+import { type Recorder, type Recording, startRecording } from './recorder.ts'
 import { start } from './render.ts'
 
 type Duration = Parameters<ReturnType<typeof manualClock>['advance']>[0]
@@ -102,7 +102,7 @@ export async function play(scenario: Scenario, kind: 'memory' | 'sqlite'): Promi
 
 /** A manual clock that lets the store and all bodies come to rest before it moves on: what is written when does not depend on the load. */
 function steadyClock(): { clock: Clock; advance: World['advance']; settle: World['settle']; recorder: Recorder } {
-  const recorder = new Recorder()
+  const recorder = startRecording()
   const manual = manualClock(start)
   const due = new Map<number, number>()
   let timers = 0
