@@ -1,0 +1,36 @@
+// Tools and calls that several scenarios share.
+
+import { type Tool, tool, type ToolContext } from 'pawl'
+import { did } from '../recorder.ts'
+
+export const object = { type: 'object' } as const
+export const never = (): Promise<never> => new Promise(() => {})
+
+type Body = (input: Record<string, unknown>, ctx: ToolContext) => unknown
+type More = Partial<Parameters<typeof tool>[0]>
+
+/** A tool named `work` unless `more` says otherwise. */
+export const work = (execute: Body, more: More = {}): Tool =>
+  tool({ name: 'work', description: 'Works', input: object, execute: watched(execute), ...more } as Parameters<typeof tool>[0])
+
+/** Records when the body and its steps run, between the writes of the call. */
+const watched =
+  (execute: Body): Body =>
+  (input, ctx) => {
+    did(ctx, `body, attempt ${ctx.attempt}`)
+    const step = (id: string, ...given: readonly unknown[]): Promise<unknown> => {
+      const runs = (run: unknown): unknown =>
+        typeof run === 'function'
+          ? (...args: unknown[]) => (did(ctx, `step ${id}`), (run as (...args: unknown[]) => unknown)(...args))
+          : run
+      return (ctx.step as (id: string, ...given: readonly unknown[]) => Promise<unknown>)(id, ...given.map(runs))
+    }
+    const get = (target: ToolContext, name: keyof ToolContext): unknown => (name === 'step' ? step : Reflect.get(target, name, target))
+    return execute(input, new Proxy(ctx, { get: (target, name) => get(target, name as keyof ToolContext) }))
+  }
+
+/** One that has no body, as the caller runs it. */
+export const bodiless = (more: More): Tool => tool({ name: 'work', description: 'Works', input: object, ...more })
+
+export const calls = [{ id: 'a', name: 'work', input: {} }]
+export const batch = { batch: 'b' }
