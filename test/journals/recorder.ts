@@ -1,6 +1,6 @@
 // Records every change that passes the store port. render.ts makes a golden journal of the recording.
 
-import type { CallPosition } from '../../src/journal/call-state.ts'
+import type { CallPosition } from '../../src/store/records/call-record.ts'
 import type { Change, Committed, Store, Written } from '../../src/store/store.ts'
 
 /** How the store answered: it is on record, a guard refused it, or it failed. */

@@ -2,9 +2,9 @@
 // The order between calls is left out, because a change that only reorders independent calls is no change of behaviour.
 
 import { createHash } from 'node:crypto'
-import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../src/journal/call-state.ts'
-import type { NewEvent } from '../../src/journal/event.ts'
-import type { Change, Guard, KeptName } from '../../src/store/store.ts'
+import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../src/store/records/call-record.ts'
+import type { NewEvent } from '../../src/store/records/event.ts'
+import type { Change, Guard, DocumentName } from '../../src/store/store.ts'
 import type { Entry, Recording } from './recorder.ts'
 
 export const start = Date.UTC(2026, 0, 1)
@@ -60,7 +60,7 @@ export function render(recording: Recording, returned: unknown): Journal {
     const change = renderChange(entry, subject, progress)
     if (subject !== null) groupOf(subject).push(change)
     else (sessions[sessionOf(entry.change)] ??= []).push(change)
-    for (const { value, secret, ...name } of entry.change.keep ?? []) {
+    for (const { value, secret, ...name } of entry.change.documents ?? []) {
       const row = given({ by: subject ?? undefined, secret, value: value === null ? null : parsed(value) })
       ;(documents[documentKey(name)] ??= []).push(entry.answer === 'ok' ? row : { ...row, answer: entry.answer })
     }
@@ -87,16 +87,30 @@ function subjectOf(change: Change, { waits }: Recording): string | null {
   )
 }
 
-function sessionOf({ keep = [], events, guards }: Change): string {
-  const [first] = [...keep, ...events, ...guards.filter((guard) => guard.kind === 'kept')]
+function sessionOf({ documents = [], events, guards }: Change): string {
+  const [first] = [...documents, ...events, ...guards.filter((guard) => guard.kind === 'kept')]
   return first ? `${first.tenant}/${first.session}` : '/'
 }
 
-const documentKey = ({ of, tenant, session, key }: KeptName): string => `${of} ${tenant}/${session}/${key}`
+const documentKey = ({ of, tenant, session, key }: DocumentName): string => `${of} ${tenant}/${session}/${key}`
 
 function renderChange({ change, answer }: Entry & { kind: 'change' }, subject: string | null, progress: Map<string, object>): Plain {
-  const { insertCall, updateCall, take, line, give, steps, insertWaits, resolveWait, attachments, uses, keep, guards, events, ...rest } =
-    change
+  const {
+    insertCall,
+    updateCall,
+    take,
+    line,
+    give,
+    steps,
+    insertWaits,
+    resolveWait,
+    attachments,
+    uses,
+    documents,
+    guards,
+    events,
+    ...rest
+  } = change
   return given({
     guards: guards.length > 0 ? guards.map((guard) => guardText(guard, subject)) : undefined,
     insert: insertCall && inserted(insertCall, progress),
@@ -109,7 +123,7 @@ function renderChange({ change, answer }: Entry & { kind: 'change' }, subject: s
     resolve: resolveWait && { wait: resolveWait.id, resolution: parsed(resolveWait.resolution) },
     attachments: attachments?.map(({ data, ...about }) => ({ ...about, bytes: data.length })),
     uses: uses?.map((use) => ({ ...use, call: own(use.call, subject) })),
-    keep: keep?.map(({ value, ...name }) => `${value === null ? 'delete' : 'put'} ${documentKey(name)}`),
+    keep: documents?.map(({ value, ...name }) => `${value === null ? 'delete' : 'put'} ${documentKey(name)}`),
     events: events.length > 0 ? events.map((event) => renderEvent(event, subject)) : undefined,
     ...rest,
     answer: answer === 'ok' ? undefined : answer,

@@ -31,7 +31,7 @@ export const attempts: Readonly<Record<string, Scenario>> = {
       call = event.call
       break
     }
-    const trouble = await runtime.trouble(call)
+    const trouble = await runtime.diagnostics(call)
     return { ...trouble, causes: trouble?.causes.map((cause) => cause.split('\n')[0]) }
   },
   'retry, then success': run([flakyTool({ name: 'work', failures: 1, after: '2s' })]),

@@ -151,7 +151,7 @@ export const people: Readonly<Record<string, Scenario>> = {
     const session = runtime.session('s')
     const running = session.run(asked, batch)
     await world.advance('1s')
-    const handed = await session.handedOut()
+    const handed = await session.pendingClientCalls()
     const refused = await session.answer('a', { value: 7 })
     const taken = await session.answer('a', { value: 'seven' })
     return { handed, refused, taken, outcomes: await world.outcome(running) }

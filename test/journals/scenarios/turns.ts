@@ -94,7 +94,7 @@ export const turns: Readonly<Record<string, Scenario>> = {
     },
   ),
   'a client tool in a turn': one([calls('camera'), 'Nice.'], [bodiless({ name: 'camera', client: true })], {}, async (session, world) => {
-    const [handed] = await session.handedOut()
+    const [handed] = await session.pendingClientCalls()
     await session.answer(handed?.callId ?? '', { value: 'a picture' })
     await world.advance('1s')
   }),
@@ -148,7 +148,7 @@ export const turns: Readonly<Record<string, Scenario>> = {
     return seen(session)
   },
   'a task ends and wakes the session': async (world) => {
-    const options = { models: [model([spawns, 'Started.', 'It is done.'])], wake: { inARow: 1 } }
+    const options = { models: [model([spawns, 'Started.', 'It is done.'])], wake: { maxConsecutive: 1 } }
     const session = (await world.run([exports], options)).session('s')
     await world.outcome(session.turn(turn).outcome)
     await world.advance('5m')
