@@ -90,7 +90,7 @@ const kept = (name: string): string => join(import.meta.dirname, `${schema}.${na
 const file = join(dir, 'a.db')
 const onSqlite = await record(async (clock) => sqliteStore({ file, clock, commit: 'process' }))
 writeFileSync(kept('sqlite.json'), `${JSON.stringify(onSqlite, null, 1)}\n`)
-writeFileSync(kept('sqlite.sql'), dumpSqlite(new DatabaseSync(file)))
+writeFileSync(kept('sqlite.dump'), dumpSqlite(new DatabaseSync(file)))
 
 const server = await startServer()
 ids = 0
@@ -98,7 +98,7 @@ const onPostgres = await record((clock) => postgresStore({ connection: server.co
 const client = new pg.Client(server.connection)
 await client.connect()
 writeFileSync(kept('postgres.json'), `${JSON.stringify(onPostgres, null, 1)}\n`)
-writeFileSync(kept('postgres.sql'), await dumpPostgres(client, 'golden'))
+writeFileSync(kept('postgres.dump'), await dumpPostgres(client, 'golden'))
 await client.end()
 await server.stop()
 rmSync(dir, { recursive: true, force: true })

@@ -10,7 +10,7 @@ import { goesOn, type Recorded } from './continue-journal.ts'
 import { type Server, startServer } from '../kit/stores/postgres-server.ts'
 
 const golden = join(import.meta.dirname, '../golden')
-const kept = readdirSync(golden).filter((name) => name.endsWith('.postgres.sql'))
+const kept = readdirSync(golden).filter((name) => name.endsWith('.postgres.dump'))
 const textOf = (name: string): string => readFileSync(join(golden, name), 'utf8')
 const schemaOf = (name: string, as: string): string => `${as}_${name.replace(/\W.*$/, '')}`
 
@@ -50,7 +50,7 @@ test.each(kept)(
   'DUR-9: %s is migrated, answers as it did, and goes on',
   async (name) => {
     const schema = await restored(name, 'goes')
-    const recorded = JSON.parse(textOf(name.replace(/sql$/, 'json'))) as Recorded
+    const recorded = JSON.parse(textOf(name.replace(/dump$/, 'json'))) as Recorded
     await goesOn(recorded, (clock) => postgresStore({ connection: server.connection, schema, clock }))
   },
   60_000,
@@ -60,9 +60,9 @@ test('DUR-9: golden journals have after their migration the schema of a new stor
   await (await postgresStore({ connection: server.connection, schema: 'fresh' })).close()
   const { rows } = await admin.query('SELECT version FROM fresh.meta')
   const { version } = rows[0] as { version: number }
-  expect(kept).toContain(`${version}.postgres.sql`)
+  expect(kept).toContain(`${version}.postgres.dump`)
   const fresh = await shapeOf('fresh')
-  expect(await shapeOf(await restored(`${version}.postgres.sql`, 'newest'))).toEqual(fresh)
+  expect(await shapeOf(await restored(`${version}.postgres.dump`, 'newest'))).toEqual(fresh)
   for (const name of kept) {
     const schema = await restored(name, 'shape')
     await (await postgresStore({ connection: server.connection, schema })).close()
@@ -73,14 +73,14 @@ test('DUR-9: golden journals have after their migration the schema of a new stor
 test('DUR-9: eight processes that open an old schema at once, or a new one, all find it migrated', { timeout: 60_000 }, async () => {
   const { connection } = server
   const { events } = JSON.parse(textOf('1.postgres.json')) as Recorded
-  const schema = await restored('1.postgres.sql', 'eight')
+  const schema = await restored('1.postgres.dump', 'eight')
   await openAtOnce({ connection, schema }, { many: 8, says: `${kept.length} ${events.length}` })
   await openAtOnce({ connection, schema: 'eight_new' }, { many: 8, says: `${kept.length} 0` })
 })
 
 test('DUR-9: a process that dies in the middle of a migration leaves the old schema whole', { timeout: 60_000 }, async () => {
   const { connection } = server
-  const schema = await restored('1.postgres.sql', 'dies')
+  const schema = await restored('1.postgres.dump', 'dies')
   const old = await shapeOf(schema)
   const fresh = await shapeOf('fresh')
   let deaths = 0
@@ -94,7 +94,7 @@ test('DUR-9: a process that dies in the middle of a migration leaves the old sch
 })
 
 test('DUR-9: a newer schema is refused and left as it was', async () => {
-  const schema = await restored('1.postgres.sql', 'newer')
+  const schema = await restored('1.postgres.dump', 'newer')
   const before = await shapeOf(schema)
   await admin.query(`UPDATE ${schema}.meta SET version = 999`)
   await expect(postgresStore({ connection: server.connection, schema })).rejects.toMatchObject({
@@ -105,7 +105,7 @@ test('DUR-9: a newer schema is refused and left as it was', async () => {
 })
 
 test('DUR-9: a process of the version before goes on writing while the fleet is replaced', async () => {
-  const schema = await restored('1.postgres.sql', 'mixed')
+  const schema = await restored('1.postgres.dump', 'mixed')
   const store = await postgresStore({ connection: server.connection, schema })
   const before = (await store.events({ after: 0, limit: 1000 })).length
   // As it writes: with the function of its own version.

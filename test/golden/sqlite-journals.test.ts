@@ -14,7 +14,7 @@ import { goesOn, type Recorded } from './continue-journal.ts'
 const folder = mkdtempSync(join(tmpdir(), 'pawl-golden-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const kept = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.sqlite.sql'))
+const kept = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.sqlite.dump'))
 const textOf = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8')
 
 function restored(name: string, as: string): string {
@@ -38,7 +38,7 @@ test.each(kept)(
   'DUR-9: %s is migrated, answers as it did, and goes on',
   async (name) => {
     const file = restored(name, name)
-    const recorded = JSON.parse(textOf(name.replace(/sql$/, 'json'))) as Recorded
+    const recorded = JSON.parse(textOf(name.replace(/dump$/, 'json'))) as Recorded
     await goesOn(recorded, async (clock) => sqliteStore({ file, clock, commit: 'power' }))
   },
   60_000,
@@ -50,8 +50,8 @@ test('DUR-9: the newest golden journal has the schema of today (test/golden/make
   const db = new DatabaseSync(fresh)
   const { user_version: version } = db.prepare('PRAGMA user_version').get() as { user_version: number }
   db.close()
-  expect(kept).toContain(`${version}.sqlite.sql`)
-  expect(shapeOf(restored(`${version}.sqlite.sql`, 'newest.db'))).toEqual(shapeOf(fresh))
+  expect(kept).toContain(`${version}.sqlite.dump`)
+  expect(shapeOf(restored(`${version}.sqlite.dump`, 'newest.db'))).toEqual(shapeOf(fresh))
 })
 
 test.each(kept)('DUR-9: %s has after its migration the schema of a new store', async (name) => {
@@ -65,7 +65,7 @@ const current = kept.length
 
 test('DUR-9: eight processes that open an old file at once, or a new one, all find it migrated', { timeout: 60_000 }, async () => {
   const recorded = JSON.parse(textOf('1.sqlite.json')) as Recorded
-  await openAtOnce({ file: restored('1.sqlite.sql', 'eight.db') }, { many: 8, says: `${current} ${recorded.events.length}` })
+  await openAtOnce({ file: restored('1.sqlite.dump', 'eight.db') }, { many: 8, says: `${current} ${recorded.events.length}` })
   await openAtOnce({ file: join(folder, 'eight new.db') }, { many: 8, says: `${current} 0` })
 })
 
@@ -73,7 +73,7 @@ test(
   'DUR-9: a process that dies in the middle of a migration leaves the old schema whole, and the next one migrates it',
   { timeout: 120_000 },
   async () => {
-    const file = restored('1.sqlite.sql', 'dies.db')
+    const file = restored('1.sqlite.dump', 'dies.db')
     const old = shapeOf(file)
     const fresh = join(folder, 'fresh for dies.db')
     await sqliteStore({ file: fresh, clock: systemClock, commit: 'power' }).close()
@@ -93,7 +93,7 @@ test(
 )
 
 test('DUR-9: a newer schema or format is refused, and the file is left as it was', async () => {
-  const file = restored('1.sqlite.sql', 'newer.db')
+  const file = restored('1.sqlite.dump', 'newer.db')
   const db = new DatabaseSync(file)
   db.exec('PRAGMA user_version = 999; PRAGMA wal_checkpoint(TRUNCATE)')
   db.close()

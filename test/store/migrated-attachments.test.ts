@@ -40,7 +40,7 @@ test('DUR-9: a SQLite migration finds an attachment that only the answer to a wa
   try {
     const file = join(folder, 'agent.db')
     const db = new DatabaseSync(file)
-    db.exec(golden('1.sqlite.sql').replace(/^INSERT INTO sqlite_sequence .*$/m, (line) => `DELETE FROM sqlite_sequence; ${line}`))
+    db.exec(golden('1.sqlite.dump').replace(/^INSERT INTO sqlite_sequence .*$/m, (line) => `DELETE FROM sqlite_sequence; ${line}`))
     db.exec(onlyInAnswer)
     db.close()
     await erasesWithItsAnswer(sqliteStore({ file, clock: systemClock, commit: 'process' }))
@@ -55,7 +55,7 @@ test('DUR-9: a PostgreSQL migration finds an attachment that only the answer to 
     const admin = new pg.Client(server.connection)
     await admin.connect()
     await admin.query('CREATE SCHEMA old; SET search_path TO old')
-    await admin.query(golden('1.postgres.sql'))
+    await admin.query(golden('1.postgres.dump'))
     await admin.query(onlyInAnswer)
     await admin.end()
     await erasesWithItsAnswer(await postgresStore({ connection: server.connection, schema: 'old' }))
